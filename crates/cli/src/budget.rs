@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn a_spent_budget_has_no_room_and_too_long_work_does_not_fit() {
         let mut spending = Spending::new(Budget(Duration::from_secs(1000)));
-        assert!(spending.has_room(u64::MAX), "nobody knows yet");
+        assert!(spending.has_room(u64::MAX), "no rate is known yet");
         std::thread::sleep(Duration::from_millis(20));
         spending.did(1);
         assert!(spending.has_room(100) && !spending.has_room(1_000_000_000));

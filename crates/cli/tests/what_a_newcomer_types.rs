@@ -1,4 +1,4 @@
-//! What somebody types who has not read the help: understood, or met with what to type instead.
+//! Commands of a user who has not read the help: understood, or refused with what to type instead.
 
 mod support;
 
@@ -145,7 +145,7 @@ fn advice_begins_with_what_to_use() {
     let few = ["advise", "gallery:fem,n=20", "--device", "nvidia-h200", "--iterations", "2"];
     let out = run(dir.path(), &few);
     assert!(out.contains("\nStay with CSR: csr-") && !out.contains("is is"), "{out}");
-    assert!(!out.contains("sooner ready"), "nobody is told to convert: {out}");
+    assert!(!out.contains("sooner ready"), "conversion is not recommended: {out}");
     assert_eq!(json(dir.path(), &few)["verdict"]["gains_nothing"], true);
 }
 

@@ -57,7 +57,7 @@ fn what_another_device_measured_is_carried_over_and_learned_from_as_well() {
     let index = fit(&folder, &others, |name| name.starts_with("a/")).unwrap().models.index;
     assert_eq!(index.trained_on.len(), 25, "those that may be learned from, and no others");
     assert_eq!(index.carried_from, [others[0].name()]);
-    // Without a matrix in common nobody knows how times become those of this device.
+    // Without a common matrix times cannot be converted to this device.
     let alone = tempfile::tempdir().unwrap();
     profile(alone.path(), 0);
     let alone = ProfileFolder::open(alone.path()).unwrap();

@@ -121,7 +121,7 @@ fn a_new_fit_leaves_neither_models_of_the_old_one_nor_half_a_file() {
 }
 
 #[test]
-fn models_are_not_written_while_somebody_else_writes_them() {
+fn models_are_not_written_by_two_at_once() {
     let dir = tempfile::tempdir().unwrap();
     profile(dir.path(), 25);
     let folder = ProfileFolder::open(dir.path()).unwrap();

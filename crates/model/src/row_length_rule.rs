@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn names_read_back_and_quantiles_that_nobody_computed_are_refused() {
+    fn names_read_back_and_quantiles_that_were_not_computed_are_refused() {
         for name in ["paper", "mode", "max", "mean", "p5", "p25", "median", "p75", "p90", "p95", "p99"] {
             assert_eq!(name.parse::<RowLengthRule>().unwrap().to_string(), name);
         }

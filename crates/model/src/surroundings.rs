@@ -1,11 +1,11 @@
-//! How far a matrix is from those that were learned from, and which of them are the nearest.
+//! Distance of a matrix to the matrices that were learned from, and the nearest of them.
 //!
 //! ```text
 //! z_j = (v_j - mean_j) / sd_j                over the matrices learned from; v_j: logarithms and shares, below
 //! d(a, b) = sqrt(mean over j of (z_j(a) - z_j(b))^2)
 //! distance = the least d to a matrix that was learned from
 //! ```
-//! What it is held against: the same distance of each of these matrices to the others, other seeds of its recipe and what was
+//! It is compared with the same distance of each of these matrices to the others, other seeds of its recipe and what was
 //! derived from the same matrix left out. A coordinate is kept as a whole number of sixteenths of a standard deviation.
 
 use crate::learned::Quantity;
@@ -28,7 +28,7 @@ const QUANTILES: usize = 21;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Surroundings {
     axes: Vec<Axis>,
-    /// Distances of the matrices to the nearest other one: quantiles, least first.
+    /// Quantiles of the distances of the matrices to their nearest neighbours, least first.
     among: Vec<f32>,
     matrices: usize,
     /// Axis by axis the place of every matrix. Stored as bytes.
@@ -64,7 +64,7 @@ impl Axis {
         Self { mean: mean as f32, sd: variance.sqrt() as f32 }
     }
 
-    /// In [`STEPS`]; a quantity that is the same everywhere tells nothing, and a damaged one stays within bounds.
+    /// Coordinate in [`STEPS`]; a quantity that is the same everywhere tells nothing, and a damaged one stays within bounds.
     fn place(self, value: f64) -> i8 {
         let sd = f64::from(self.sd);
         if sd.is_nan() || sd <= 0.0 {
@@ -78,14 +78,14 @@ impl Axis {
 /// A matrix that was learned from, by its number, and how far it is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Near {
-    /// Which.
+    /// Its number in the order of names.
     pub matrix: usize,
-    /// In standard deviations of the matrices learned from, a quadratic mean over all quantities.
+    /// Distance in standard deviations of the matrices learned from, a quadratic mean over all quantities.
     pub distance: f64,
 }
 
 impl Surroundings {
-    /// Of matrices by name, each once, whose features hold [`Locality`](sparsight_matrix::Locality); `None` with fewer than two.
+    /// Surroundings of matrices by name, each once, whose features hold [`Locality`](sparsight_matrix::Locality); `None` with fewer than two.
     pub fn of(matrices: &[(&str, &Features)]) -> Option<Self> {
         let rows: Vec<[f64; AXES]> = matrices.iter().map(|(_, f)| quantities(f)).collect::<Option<_>>()?;
         if rows.len() < 2 {
@@ -126,7 +126,7 @@ impl Surroundings {
         all
     }
 
-    /// Of the matrices that were learned from the share whose nearest other one is nearer than `distance`.
+    /// Share of the matrices learned from that are closer to their nearest neighbour than `distance`.
     pub fn farther_than(&self, distance: f64) -> f64 {
         let below = self.among.iter().filter(|among| f64::from(**among) < distance).count();
         // The last quantile that is below; the first is that of nothing. A damaged file may hold more of them.

@@ -53,7 +53,7 @@ impl Advice {
         self.dtype
     }
 
-    /// Products to come, if somebody said how many.
+    /// Number of products to come, if given.
     pub(crate) fn products(&self) -> Option<u64> {
         self.objective.products
     }

@@ -13,14 +13,14 @@ pub(crate) trait Value: Scalar + Element {}
 impl Value for f32 {}
 impl Value for f64 {}
 
-/// Numbers in somebody's memory, one after the other. It is held as long as this lives.
+/// Contiguous numbers in the memory of a Python object, which is held as long as this lives.
 pub(crate) struct Held<T: Element> {
     // Dropped with the interpreter attached, as all that holds it is.
     buffer: PyBuffer<T>,
     entries: NonNull<[T]>,
 }
 
-// SAFETY: an address. The memory stays where it is while the buffer is held; whoever gives an array to a function that reads it
+// SAFETY: an address. The memory stays where it is while the buffer is held; the caller of a function that reads an array
 // does not write to it before it returns, as everywhere in numerical Python.
 unsafe impl<T: Element> Send for Held<T> {}
 // SAFETY: as above.
@@ -52,7 +52,7 @@ impl<T: Element> Held<T> {
     }
 
     /// # Safety
-    /// The memory may be written to, and nobody else looks at it meanwhile.
+    /// The memory may be written to, and no other thread reads it meanwhile.
     pub(crate) unsafe fn entries_mut(&mut self) -> &mut [T] {
         // SAFETY: as the caller promises.
         unsafe { self.entries.as_mut() }

@@ -150,7 +150,7 @@ pub(crate) fn identity() -> Result<Vec<u8>, Failure> {
 /// unpacked, and are kept.
 static READ: Mutex<BTreeMap<String, Arc<Profile>>> = Mutex::new(BTreeMap::new());
 
-/// The profile kept under that name, read now if it was not. Nobody else reads meanwhile, so that none is read twice.
+/// The profile kept under that name, read now if it was not. No other thread reads meanwhile, so that none is read twice.
 fn kept(
     name: String,
     read: impl FnOnce() -> Result<Option<Profile>, Error>,
@@ -229,7 +229,7 @@ pub(crate) fn unknown_gpu(py: Python<'_>) -> PyResult<Option<String>> {
     forked::work(py, || Cuda::name(0).ok().filter(|name| of_gpu(name).is_none()))
 }
 
-/// Number of the GPU in whose memory an address lies; None where every GPU may read it, and where nobody knows.
+/// Number of the GPU in whose memory an address lies; None if every GPU may read it or the driver does not know it.
 #[pyfunction]
 pub(crate) fn gpu_of(address: u64) -> PyResult<Option<usize>> {
     forked::refuse()?;

@@ -135,7 +135,7 @@ impl Distributed {
         (alpha, beta): (f64, f64),
         (xs, ys): (&[Py<Piece>], &[Py<Piece>]),
     ) -> Result<(), Failure> {
-        // Nobody knows in which stream a piece was written.
+        // The stream in which a piece was written is unknown.
         self.gpus.wait()?;
         product.each(|share, _, _| {
             let rank = share.link().rank();

@@ -8,7 +8,7 @@ use sparsight::bindings;
 /// Whether threads may be asked: an error in a child of the process that asked them first.
 pub(crate) fn refuse() -> Result<(), Failure> {
     bindings::begin().map_err(|forked| {
-        let hint = "start processes anew: multiprocessing.get_context(\"spawn\")";
+        let hint = "start new processes instead: multiprocessing.get_context(\"spawn\")";
         Failure::new(Kind::Other, forked.to_string()).hinted(hint)
     })
 }

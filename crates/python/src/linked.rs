@@ -16,8 +16,8 @@ use sparsight::profile::KnownLinks;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Whoever has work done by several GPUs together holds this. Two products at a time, begun in one order on one GPU and in another order
-/// on the next, would wait for each other.
+/// Lock around all work that several GPUs do together. Two products at a time, begun in one order on one GPU and in another
+/// order on the next, would wait for each other.
 static TOGETHER: Mutex<()> = Mutex::new(());
 
 pub(crate) fn together() -> MutexGuard<'static, ()> {
@@ -63,7 +63,7 @@ impl<P: Send> Linked<P> {
     }
 
     fn give_back(&self) {
-        // In a forked process somebody may hold the locks for ever who is not there.
+        // In a forked process a thread of the parent may hold the locks for ever.
         if sparsight::bindings::is_child() {
             // What it has of the GPUs is the parent's.
             std::mem::forget(self.product.try_lock().ok().and_then(|mut product| product.take()));

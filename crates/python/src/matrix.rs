@@ -84,7 +84,7 @@ fn csr_of<T: Value>(
 ) -> PyResult<Csr<T>> {
     let made = forked::work(py, || {
         let (row_ptr, col_idx) = (row_ptr.offsets(), col_idx.columns()?);
-        // Values that nobody asks for are zeros, of which the system makes no memory until they are read.
+        // Values that are not needed are zeros, of which the system makes no memory until they are read.
         let values = values.map_or_else(
             || vec![T::default(); col_idx.len()],
             |values| values.entries().par_iter().copied().collect(),

@@ -70,14 +70,14 @@ impl Whole {
     }
 }
 
-/// y = alpha A x + beta y with the pieces of one GPU, waited for. All GPUs do it; nobody knows in which stream a piece was written, so
+/// y = alpha A x + beta y with the pieces of one GPU, waited for. All GPUs do it; the stream in which a piece was written is unknown, so
 /// these have to be waited for before.
 pub(crate) fn multiply<T: Piecewise>(
     share: &mut GpuShare<T>,
     (alpha, beta): (f64, f64),
     (x, y): (&Piece, &Piece),
 ) -> Result<(), DeviceError> {
-    // SAFETY: whoever gives pieces does not work on them before this returns, as everywhere in numerical Python; x is no y.
+    // SAFETY: the caller does not work on the pieces before this returns, as everywhere in numerical Python; x is no y.
     let (x, y) = unsafe { (x.slice(share.width()), y.slice(share.rows())) };
     share.multiply_slices(alpha, x, beta, y)?;
     share.wait()
@@ -125,7 +125,7 @@ impl Piece {
     /// The first `len` entries, for a product.
     ///
     /// # Safety
-    /// Nobody else reads or writes them meanwhile.
+    /// No other thread reads or writes them meanwhile.
     pub(crate) unsafe fn slice<T: Piecewise>(&self, len: usize) -> DeviceSliceMut<'_, T> {
         let array = self.array::<T>();
         assert!(len <= array.len(), "a piece has room for what its operator multiplies with");

@@ -87,7 +87,7 @@ impl Prepared {
         let done = forked::work(py, || {
             let mut product = self.product.write().unwrap_or_else(PoisonError::into_inner);
             let product = product.as_mut().ok_or_else(freed)?;
-            // Products may be under way in any stream, and whoever queues the next one knows nothing of this.
+            // Products may be under way in any stream, and the caller that queues the next one does not know of this.
             self.device.wait()?;
             work(product)?;
             self.device.wait()

@@ -165,7 +165,7 @@ impl Rank {
             return Err(Failure::new(Kind::BadVector, "out shares memory with x").hinted(SHARED).into());
         }
         self.share.with(py, |share| {
-            // Nobody knows in which stream a piece was written.
+            // The stream in which a piece was written is unknown.
             self.gpu.wait()?;
             Ok(with_share!(share, share => multiply(share, (alpha, beta), (x, y)))?)
         })

@@ -231,7 +231,7 @@ impl Error {
             ),
             Self::Unmeasured { command, .. } => Some(format!("`{command}` measures it")),
             Self::TooManyGpus { .. } => Some("ask about fewer numbers, or smaller ones".to_owned()),
-            Self::Contradictory { .. } => Some("measure the device anew with nothing else running on it".to_owned()),
+            Self::Contradictory { .. } => Some("measure the device again with nothing else running on it".to_owned()),
             Self::File { source, .. } if source.kind() == ErrorKind::StorageFull => {
                 Some("free some space and run the same command again: it goes on where it stopped".to_owned())
             }
@@ -242,10 +242,10 @@ impl Error {
                 Some("wait for it, or give each run a folder of its own and put their .jsonl files together with cat".to_owned())
             }
             Self::Schema { path, .. } if name_of(path).starts_with("rescaling.json") => Some(
-                "`sparsight calibrate -o DIR` makes it anew of what was measured, and measures nothing".to_owned(),
+                "`sparsight calibrate -o DIR` computes it again from the recorded times, and measures nothing".to_owned(),
             ),
             Self::Schema { .. } | Self::Damaged { .. } => {
-                Some("`sparsight lab fit DIR` writes the models anew".to_owned())
+                Some("`sparsight lab fit DIR` writes the models again".to_owned())
             }
             _ => None,
         }

@@ -56,7 +56,7 @@ impl Missing {
                  `sparsight lab fit {profile}` makes it of what is measured already"
             ),
             Self::Rates => format!(
-                "on a machine with the device `sparsight calibrate -o DIR` measures them; of a device that nobody here has, \
+                "on a machine with the device `sparsight calibrate -o DIR` measures them; for a device that you do not have, \
                  write them into a data sheet, `--to my-gpu.toml`; with transfer.json, `--to {profile} --model guo-wang-2013` \
                  does without"
             ),

@@ -1,4 +1,4 @@
-//! A corpus has no time for candidates that nobody will choose: they are recorded with their first time.
+//! Hopeless candidates of a corpus are recorded with the time of their first run.
 
 mod support;
 

@@ -293,7 +293,7 @@ fn show_one(
         match &c.outcome {
             MeasuredOutcome::Time { measured_s, spread, samples } => {
                 timed += 1;
-                // Whoever brings a kernel wants to see it, wherever it stands.
+                // The user's own kernel is always shown, whatever its rank.
                 if timed > context.top() && matches!(c.candidate, BenchedKernel::Ours(_)) {
                     continue;
                 }

@@ -298,7 +298,7 @@ mod tests {
             let prediction = Prediction { time, low, high, extrapolates: Vec::new() };
             Ranked { candidate: id.parse().unwrap(), prediction }
         };
-        // Predicted the other way round, with one between them that nobody ran.
+        // Predicted the other way round, with a candidate between them that was not run.
         let predicted = [
             ("coo/b64/f64", 2e-6),
             ("ell/b64/f64", 2.05e-6),
@@ -339,7 +339,7 @@ mod tests {
         assert_eq!(row("csr-vector/t32/b256").ratios, [1.0, 4.0]);
         assert!(
             rows.iter().all(|r| r.chooser != Chooser::Baseline(Baseline::VendorCsr)),
-            "nobody ran the vendor's library"
+            "the vendor's library was not run"
         );
         // ELL has no time on the second matrix; of the two others t32 has 2 on average and t4 2.83.
         let single = row("best-single");

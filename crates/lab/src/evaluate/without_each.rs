@@ -99,7 +99,7 @@ pub struct Gain {
     pub mean: f64,
     /// The largest.
     pub largest: f64,
-    /// Matrices on which the part holds the fastest, a tie is nobody's.
+    /// Number of matrices on which the part holds the fastest candidate; ties do not count.
     pub fastest: usize,
     /// Matrices on which all others take over 3 % longer.
     pub needed: usize,

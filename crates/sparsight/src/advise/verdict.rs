@@ -228,7 +228,7 @@ mod tests {
         let slow = csr.prediction.time.0 / best.prediction.time.0 / 1.02;
         assert_eq!(chosen(&[like(jad, slow, 0.5e-3, 10)], None), "hyb/b256/f64", "gains nothing itself");
         let rounded = like("sell/c32/s1/b256/f32-f64", 1.0, 0.5e-3, 10);
-        assert_eq!(chosen(&[rounded], None), "hyb/b256/f64", "nobody loses digits for nothing");
+        assert_eq!(chosen(&[rounded], None), "hyb/b256/f64", "digits are not given up without a gain");
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub struct AdviseAnswer {
     pub placement: PlacementRule,
     /// What stood for the row lengths.
     pub row_length: RowLengthRule,
-    /// What numbering rows and columns anew brings, of which matrix the rest then speaks; absent if not asked for.
+    /// Gain by reordering rows and columns; the other fields are then of the reordered matrix. Absent if not asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reordered: Option<ReorderedAnswer>,
     /// What storing the values in `f32` changes; absent if not asked for.
@@ -48,10 +48,10 @@ pub struct AdviseAnswer {
     /// The matrices that were learned from and are most like this one; absent where the profile keeps none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nearby: Option<NearbyAnswer>,
-    /// How long the rows are and where the non-zeros lie; absent where nobody looked.
+    /// Row lengths and positions of the non-zeros; absent if not computed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub structure: Option<Structure>,
-    /// The best cut of its rows into parts, whether it gains or not; absent where nobody asked for a page.
+    /// The best cut of its rows into parts, whether it gains or not; absent if no page was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<PlannedMatrix>,
     /// The device's last cache: up to about this, times are not bound to `copy_bytes_per_s`; absent if not known.

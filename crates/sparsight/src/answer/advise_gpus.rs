@@ -56,7 +56,7 @@ pub struct TooFewGpus {
 /// A matrix on so many GPUs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OnGpus {
-    /// How many.
+    /// Number of GPUs.
     pub count: usize,
     /// Predicted time of one product, seconds.
     pub predicted_s: Seconds,
@@ -64,10 +64,10 @@ pub struct OnGpus {
     pub low_s: Seconds,
     /// Upper end, seconds.
     pub high_s: Seconds,
-    /// How many times as fast as on one; absent if one cannot hold the matrix.
+    /// Speedup over one GPU; absent if one GPU cannot hold the matrix.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub speedup: Option<f64>,
-    /// That over the number of GPUs; absent likewise.
+    /// Parallel efficiency, `speedup / count`; absent if one GPU cannot hold the matrix.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub efficiency: Option<f64>,
     /// `product`, `exchange`, `imbalance` or `launch`; absent for one GPU.
@@ -119,7 +119,7 @@ pub struct RowsAnswer {
     pub predicted_s: Seconds,
 }
 
-/// More shares than this are not listed. Chosen: about what somebody reads.
+/// Largest number of shares that are listed. Chosen: about what a person reads.
 const LISTED: usize = 64;
 
 /// More GPUs than this part of which is used are never named. Chosen.
@@ -318,7 +318,7 @@ mod tests {
         assert_eq!(best(&[]), None);
         assert_eq!(best(&[on(1, 1.0), on(2, 0.97)]), Some(1), "within what predictions are off by");
         assert_eq!(best(&[on(1, 1.0), on(2, 0.6), on(8, 0.3)]), Some(2), "eight are used by 42 %");
-        // Nobody knows what one would take: two have to be beaten.
+        // The time of one GPU is unknown: two have to be beaten.
         assert_eq!(best(&[on(2, 1.0), on(4, 0.6), on(8, 0.55)]), Some(4));
         assert_eq!(best(&[on(4, 1.0), on(8, 0.96)]), Some(4));
     }

@@ -90,7 +90,7 @@ pub struct BenchedCandidate {
     pub before: Option<BenchedBefore>,
 }
 
-/// A candidate of the catalogue, or a kernel of somebody's own.
+/// A candidate of the catalogue, or a user's own kernel.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum BenchedKernel {

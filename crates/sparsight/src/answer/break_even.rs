@@ -39,7 +39,7 @@ pub struct FasterFrom {
     /// The parameter's value; absent if they are faster at no size that was tried.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<u64>,
-    /// Non-zeros there; absent likewise.
+    /// Non-zeros of that matrix; absent if `value` is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nnz: Option<u64>,
 }

@@ -6,7 +6,7 @@ use sparsight_kernels::{Candidate, Format};
 use sparsight_matrix::{Dtype, Seconds};
 use sparsight_model::{Extrapolation, Prediction};
 
-/// A candidate and the parts of its id, so that nobody has to take it apart.
+/// A candidate and the parts of its id as separate fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct NamedCandidate {
     /// `csr-vector/t8/b256/f64`.

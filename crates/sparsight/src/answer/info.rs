@@ -14,7 +14,7 @@ pub struct InfoAnswer {
     pub dtype: Dtype,
     /// Its structure.
     pub features: Features,
-    /// How long the rows are and where the non-zeros lie; absent where nobody looked.
+    /// Row lengths and positions of the non-zeros; absent if not computed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub structure: Option<Structure>,
     /// Every format of the catalogue, with each of its shapes.

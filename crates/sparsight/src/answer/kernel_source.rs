@@ -54,7 +54,7 @@ impl KernelSourceAnswer {
             definitions: source.definitions,
             launches: recipe.steps.iter().map(launch).collect(),
             is_exclusive: recipe.is_exclusive,
-            // Positions in the files of this project help nobody elsewhere.
+            // Positions in the files of this project are useless elsewhere.
             text: source.text.split_inclusive('\n').filter(|line| !line.starts_with("#line ")).collect(),
         })
     }

@@ -1,4 +1,4 @@
-//! What numbering rows and columns anew would bring, by predictions.
+//! Predicted gain by reordering rows and columns.
 
 use super::{NamedCandidate, PredictedInterval};
 use crate::Advice;
@@ -81,7 +81,7 @@ impl ReorderedAnswer {
 /// H100.
 const LAUNCHES: f64 = 3.0;
 
-/// Bytes a row that are moved for it at the rate of copies, most of them parts of sectors that nobody asked for. Measured in f64, on one
+/// Bytes a row that are moved for it at the rate of copies, most of them unused parts of sectors. Measured in f64, on one
 /// and on eight million rows: 145 to 300 on an H200, 120 to 270 on an H100, the more the more the old order is scattered.
 const BYTES_A_ROW: f64 = 200.0;
 
@@ -145,6 +145,6 @@ mod tests {
         let mut unknown = before.clone();
         unknown.1.ranked[3].preparation = None;
         let answer = ReorderedAnswer::of("rcm", Seconds(0.5), &unknown, &after, None, facts);
-        assert_eq!(answer.pays_off_after, None, "nobody knows");
+        assert_eq!(answer.pays_off_after, None, "conversion times are unknown");
     }
 }

@@ -45,7 +45,7 @@ pub fn write_fitted(folder: &ProfileFolder, fitted: &Fitted) -> Result<(), Error
 /// how candidates compare, and what conversion and upload take from it; what cutting costs from the matrices that were
 /// cut. Writes nothing.
 ///
-/// `trainable` says which matrices of the corpus may be used, by name; whoever knows them by the starts of their names
+/// `trainable` says which matrices of the corpus may be used, by name; a caller that selects them by the starts of their names
 /// puts these into [`ModelsIndex::train`](crate::profile::ModelsIndex::train). With fewer than
 /// [`MIN_MATRICES`](sparsight_model::MIN_MATRICES) of them no times are learned. Learning takes some seconds for a
 /// hundred matrices.

@@ -14,7 +14,7 @@
 //! `|` is the threshold of the models. The row lengths before the papers' first one are ours: many real matrices
 //! have rows of one or two, and a strip of COO on a large GPU holds 270,336 non-zeros, so most real matrices have
 //! fewer than ten. Where the 2017 paper has every power of two and every fifth I, every other stands here: a line does
-//! not need them, and the device is somebody's. A point beyond the memory bound is a record that says so.
+//! not need them, and calibration occupies the device. A point beyond the memory bound is a record that says so.
 //!
 //! The coarse grid is a part of it, for a person who waits for the profile of a CPU.
 

@@ -248,7 +248,7 @@ mod tests {
     fn what_is_written_is_read_back_exactly() {
         let all = all_kinds();
         assert_eq!(parsed(&serde_json::to_string(&all).unwrap()).unwrap(), all);
-        // Some block sizes of some kernels, as somebody may measure who knows what he wants.
+        // Some block sizes of some kernels, as a user may choose to measure.
         let mut some = all;
         some.results
             .retain(|m| m.id.block != 512 && (m.id.kernel != Kernel::known("ell") || m.id.block == 64));
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_that_nobody_knows_and_a_result_too_few_are_refused_by_name() {
+    fn an_unknown_kernel_and_a_missing_result_are_refused_by_name() {
         let line = serde_json::to_string(&all_kinds()).unwrap();
         let refused = |line: String| parsed(&line).unwrap_err().to_string();
         let unknown = refused(line.replace("csr-scalar", "oracle"));

@@ -45,7 +45,7 @@ pub struct Journal<R> {
 
 impl<R> Drop for Journal<R> {
     fn drop(&mut self) {
-        // Nobody is left to be told that it failed; the records were handed to the system.
+        // A failure cannot be reported here; the records were handed to the system.
         _ = self.file.as_ref().map(File::sync_data);
     }
 }
@@ -153,7 +153,7 @@ pub(super) fn lock(file: &File, path: &Path) -> Result<(), Error> {
 }
 
 /// Cuts off what was written of `line` behind the first `complete` bytes, and nothing else: where files cannot be locked
-/// somebody else may have written since.
+/// another process may have written since.
 fn take_back(file: &File, path: &Path, complete: u64, line: &[u8]) -> io::Result<()> {
     let mut behind = Vec::new();
     let mut whole = File::open(path)?;

@@ -278,7 +278,7 @@ mod tests {
             let sum: f64 = (0..a.nrows()).map(|row| a.row(row).1.iter().sum::<f64>() - y[row]).sum();
             assert!(sum.abs() < 1e-9, "{sum}");
         }
-        // Whoever is told of a run may stop all.
+        // The watcher of a run may stop all.
         let mut told = 0;
         let stopped = fastest(&cpu, &a, &advice, Tries::Count(NonZeroUsize::MAX), &how, |_| {
             told += 1;

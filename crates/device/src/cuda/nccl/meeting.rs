@@ -4,7 +4,7 @@
 //! others    connect, say who they are and what they have planned, and wait for an answer
 //! rank 0    listens until all have come, and tells them the identity that it has drawn, or why there is none
 //! ```
-//! Nobody waits longer than the limit; who did not come is named, and who has planned something else.
+//! No process waits longer than the limit; errors name the ranks that did not come or that have another plan.
 
 use super::{Identity, broken};
 use crate::DeviceError;

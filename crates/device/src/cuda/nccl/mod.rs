@@ -104,7 +104,7 @@ impl Nccl {
             .collect();
         let ends: Vec<Arc<End>> =
             joining.into_iter().map(|joining| joining.end(limit)).collect::<Result<_, _>>()?;
-        // Whoever gives up tells the others of this process.
+        // An end that gives up tells the others of this process.
         for end in &ends {
             end.know(&ends);
         }
