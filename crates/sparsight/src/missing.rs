@@ -1,4 +1,4 @@
-//! What a profile lacks, and what makes it.
+//! Missing parts of a profile, with the command that makes each.
 
 use crate::model_name::ModelName;
 use sparsight_matrix::Dtype;

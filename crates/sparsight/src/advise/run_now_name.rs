@@ -1,4 +1,4 @@
-//! What is run now, by name, where it is not the vendor's CSR: `--from`.
+//! The present implementation by name, where it is not the vendor's CSR: `--from`.
 
 use crate::advise::{Advised, RunNow, RunNowKind, Why};
 use crate::{Advice, Advisor, Error, Objective, Profile};
@@ -27,7 +27,7 @@ impl FromStr for RunNowName {
     }
 }
 
-/// As it is typed.
+/// Displays the name as it is typed.
 impl fmt::Display for RunNowName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -38,7 +38,7 @@ impl fmt::Display for RunNowName {
 }
 
 impl Advice {
-    /// What is run now by that name: of its candidates the one that takes least, one product or, as ranked, all `products`.
+    /// The present implementation of that name: its fastest candidate, for one product or, as ranked, for all `products`.
     /// `profile` and `features` are those that the advice was given for.
     ///
     /// # Errors

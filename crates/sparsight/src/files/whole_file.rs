@@ -15,7 +15,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     put(&[Written::beside(path, bytes)?])
 }
 
-/// As [`write()`], several files of one folder: none is replaced before all are on the disk.
+/// Writes several files of one folder, each as [`write()`] does: none is replaced before all are on the disk.
 ///
 /// # Errors
 /// [`Error::File`]: then none was replaced, unless the system refused to rename one.

@@ -29,7 +29,7 @@ use std::path::Path;
 
 /// Ends the name of a file that holds one.
 const EXTENSION: &str = "toml";
-/// Whose predictions are carried over if nothing is said.
+/// Default profile whose predictions are carried over.
 const REFERENCE: &str = "nvidia-h200";
 /// Threads of a warp, on every GPU so far.
 const WARP: u32 = 32;

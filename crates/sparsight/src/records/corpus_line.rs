@@ -1,4 +1,4 @@
-//! How a [`CorpusRecord`] is written on its line: results grouped by kernel, a third of what they take one by one.
+//! Line format of a [`CorpusRecord`]: results grouped by kernel, a third of the size of single results.
 //!
 //! ```text
 //! "blocks":[64,128,256,512,1024],
@@ -70,9 +70,9 @@ impl<'de> Deserialize<'de> for Results {
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum Group {
-    /// One entry a block size.
+    /// Entries, one for each block size.
     Each(Vec<Option<Entry>>),
-    /// The same for every block size.
+    /// One entry for every block size.
     All(Entry),
 }
 
@@ -181,7 +181,7 @@ impl TryFrom<CorpusLine> for CorpusRecord {
     }
 }
 
-/// One result a kernel and block size, in the catalogue's order.
+/// Results, one for each kernel and block size, in the catalogue's order.
 fn ungrouped(
     kernels: BTreeMap<KernelName, Group>,
     blocks: &[u32],

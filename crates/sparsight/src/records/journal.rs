@@ -217,7 +217,7 @@ fn trimmed(line: &[u8]) -> &[u8] {
     &line[from..to]
 }
 
-/// Where the packed records of a journal are.
+/// Path of the packed records of a journal.
 pub(super) fn packed(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".gz");
@@ -264,7 +264,7 @@ fn take_lines<R: DeserializeOwned>(
     Ok((complete, unended))
 }
 
-/// How many bytes the complete lines take, and whether the last of them lacks its end: what follows the last line end and is
+/// Length of the complete lines in bytes, and whether the last of them lacks its end: text behind the last line end that is
 /// not JSON is half a line, perhaps cut within a character.
 pub(super) fn complete(bytes: &[u8]) -> (usize, bool) {
     let ended = bytes.iter().rposition(|&b| b == b'\n').map_or(0, |end| end + 1);

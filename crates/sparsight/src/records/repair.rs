@@ -36,14 +36,14 @@ pub struct RepairedFile {
     pub unproven: usize,
     /// Faults of packed records, which may have cost further records.
     pub unpacking: Vec<String>,
-    /// Where it is as it was.
+    /// Copy of the unchanged file.
     pub set_aside: PathBuf,
 }
 
 /// A line that is no record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DamagedLine {
-    /// Its number, counted from 1; in packed records among those that can be unpacked.
+    /// Line number, counted from 1; in packed records among those that can be unpacked.
     pub line: usize,
     /// Description of the fault.
     pub reason: String,

@@ -23,13 +23,13 @@ const LEAST: f64 = 2.0 * TIE;
 /// Reasons that are given at most, those that cost most. Chosen: a sentence or two are read.
 const MOST: usize = 2;
 
-/// What takes at least so much of the time dominates it. Chosen: the larger half.
+/// Share of the time from which on a part dominates it. Chosen: the larger half.
 const HALF: f64 = 0.5;
 
 /// Knowledge of a matrix beside its pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Told {
-    /// Its values are those that were stored: zeros among them can be counted.
+    /// True if the values are those of the file, so that stored zeros can be counted.
     pub has_values: bool,
     /// The stored values are complex.
     pub is_complex: bool,
