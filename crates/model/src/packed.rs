@@ -54,7 +54,7 @@ pub(crate) fn take_signed(bytes: &mut &[u8]) -> Option<i32> {
     from_to_and_fro(take(bytes)?)
 }
 
-/// What [`push_optional`] added; `None` if there is nothing of the kind.
+/// Reads what [`push_optional`] added; `None` if nothing was added.
 pub fn take_optional(bytes: &mut &[u8]) -> Option<Option<i32>> {
     match take(bytes)? {
         0 => Some(None),

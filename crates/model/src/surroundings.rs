@@ -18,7 +18,7 @@ use sparsight_matrix::derived::instance;
 /// with errors of all candidates and of those near the best (rank correlations 0.46 and 0.34).
 const AXES: usize = Quantity::ALL.len() + 3;
 
-/// To one standard deviation.
+/// Steps to one standard deviation.
 const STEPS: f64 = 16.0;
 
 /// Shares of the matrices whose distances are kept: every twentieth.
@@ -78,7 +78,7 @@ impl Axis {
 /// A matrix that was learned from, by its number, and how far it is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Near {
-    /// Its number in the order of names.
+    /// Number in the order of names.
     pub matrix: usize,
     /// Distance in standard deviations of the matrices learned from, a quadratic mean over all quantities.
     pub distance: f64,
@@ -170,8 +170,8 @@ impl Storable for Surroundings {
     }
 }
 
-/// What a place is made of: the features of Lehnert et al. 2016 as logarithms, which `linear` and `neighbours` look at, and what of
-/// x is found again; the same for every value type. `None` without [`Locality`](sparsight_matrix::Locality).
+/// Coordinates of a place: the features of Lehnert et al. 2016 as logarithms, which `linear` and `neighbours` use, and the reuse of
+/// x; the same for every value type. `None` without [`Locality`](sparsight_matrix::Locality).
 fn quantities(f: &Features) -> Option<[f64; AXES]> {
     let locality = f.locality.as_ref()?;
     let of_x = [f.x_reuse, locality.warp_sectors[1], locality.multiprocessor_sectors[1]]

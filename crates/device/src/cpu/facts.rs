@@ -38,7 +38,7 @@ pub(super) fn all_last_level_caches() -> Bytes {
     if caches.is_empty() { ASSUMED } else { Bytes(caches.iter().map(|cache| cache.bytes.0).sum()) }
 }
 
-/// Where no cache is known, what is assumed to have to be displaced: more than most machines have. Chosen.
+/// Cache that is assumed to have to be displaced where none is known: more than most machines have. Chosen.
 const ASSUMED: Bytes = Bytes(64 << 20);
 
 /// A cache; the level decides in comparisons.

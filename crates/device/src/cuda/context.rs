@@ -55,7 +55,7 @@ impl Context {
         Ok(context)
     }
 
-    /// The same with a stream on `multiprocessors` of the device, whose number is `index`.
+    /// Retains the context with a stream on `multiprocessors` of the device, whose number is `index`.
     ///
     /// # Errors
     /// [`DeviceError::NoSuchPart`] if the driver does not deal out that many.

@@ -37,7 +37,7 @@ impl PlanDigest {
         bytes
     }
 
-    /// What was sent.
+    /// Reads a digest that was sent.
     pub(crate) fn read(bytes: &[u8]) -> Self {
         let text = String::from_utf8_lossy(bytes);
         let lines = text.lines().filter_map(|line| line.split_once('\t'));

@@ -26,7 +26,7 @@ use std::ops::Range;
 pub struct Partition {
     /// Ranges of strips, in order, without a gap; at least one.
     pub parts: Vec<Range<usize>>,
-    /// Their time in all.
+    /// Sum of their times.
     pub total: Seconds,
 }
 
@@ -74,7 +74,7 @@ pub fn optimal_partition(
     Some(Partition { parts, total: Seconds(once.0 + sum) })
 }
 
-/// As [`optimal_partition`], with at most `most` parts: what one launch may hold is limited. O(N^2 most).
+/// Computes [`optimal_partition`] with at most `most` parts: what one launch may hold is limited. O(N^2 most).
 pub fn optimal_partition_of(
     most: usize,
     strips: usize,

@@ -6,14 +6,14 @@ use super::tree::Tree;
 use rayon::prelude::*;
 use sparsight_matrix::mix;
 
-/// How trees are grown.
+/// Parameters of the growth of trees.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Growth {
     /// Forests grown each by itself, whose mean predicts.
     pub(crate) forests: usize,
     /// Trees of each.
     pub(crate) trees: usize,
-    /// At most what the forest can hold.
+    /// Depth, at most what the forest can hold.
     pub(crate) depth: u32,
     pub(crate) learning_rate: f32,
     /// Weight that a leaf must hold; a row has the mean weight of its outputs.
@@ -29,13 +29,13 @@ pub(crate) struct Growth {
     pub(crate) seed: u64,
 }
 
-/// One row of the training data.
+/// A row of the training data.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Row<'a> {
     pub(crate) inputs: &'a [i32],
     /// A number for each output; anything where nothing is known.
     pub(crate) responses: &'a [f32],
-    /// How much each response counts; 0 where nothing is known.
+    /// Weight of each response; 0 where nothing is known.
     pub(crate) weights: &'a [f32],
 }
 
@@ -83,7 +83,7 @@ impl Random {
     }
 }
 
-/// One forest while it grows.
+/// A forest while it grows.
 struct Boosted<'a, 'r> {
     rows: &'a [Row<'r>],
     bins: &'a Bins,
@@ -165,7 +165,7 @@ struct Growing<'t, 'a, 'r> {
     inputs: &'t [usize],
     drawn: &'t [bool],
     projected: &'t [f32],
-    /// So far.
+    /// The tree so far.
     grown: Tree,
 }
 

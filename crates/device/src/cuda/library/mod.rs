@@ -40,7 +40,7 @@ pub(super) fn require_driver() -> Result<(), DeviceError> {
 
 /// A library that is looked for where the loader does not look.
 struct Wanted {
-    /// Its file's name up to the version.
+    /// File name up to the version.
     name: &'static str,
     /// The file's name, up to the version, of a library that it asks the loader for; it lies in the same folder or in
     /// that of its own Python package.
@@ -102,7 +102,7 @@ struct Added {
 
 static ADDED: Mutex<Added> = Mutex::new(Added { folders: Vec::new(), searched: false });
 
-/// Has NVRTC and cuSPARSE looked for in `folders` before all other folders, for a program that knows of more places than
+/// Adds folders in which NVRTC and cuSPARSE are looked for before all others, for a program that knows of more places than
 /// the environment names, such as a running Python of its `sys.path`. Each folder may hold the libraries themselves or, as
 /// `site-packages` do, NVIDIA's Python packages.
 ///

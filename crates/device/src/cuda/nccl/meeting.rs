@@ -50,7 +50,7 @@ struct Launcher {
     local: &'static [&'static str],
 }
 
-/// In the order in which they are looked for. MPICH says nothing of the host where Slurm's `srun` starts it through PMI, but Slurm does.
+/// Launchers in the order in which they are looked for. MPICH says nothing of the host where Slurm's `srun` starts it through PMI, but Slurm does.
 const LAUNCHERS: [Launcher; 4] = [
     Launcher { rank: "RANK", ranks: "WORLD_SIZE", local: &["LOCAL_RANK"] },
     Launcher {
@@ -66,7 +66,7 @@ const LAUNCHERS: [Launcher; 4] = [
 const MEETS_AT: &str = "SPARSIGHT_MEET";
 
 impl Ranks {
-    /// As torchrun, mpirun (Open MPI, MPICH, Intel's) or srun says in the environment; `None` if none of them has started this process.
+    /// Reads the rank from the environment of torchrun, mpirun (Open MPI, MPICH, Intel's) or srun; `None` if none of them has started this process.
     /// Rank 0 listens at `SPARSIGHT_MEET=host:port`, else at torchrun's `MASTER_ADDR`, a port above its `MASTER_PORT`.
     ///
     /// # Errors

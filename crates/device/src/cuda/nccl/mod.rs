@@ -48,7 +48,7 @@ impl Identity {
         Ok(Self(id.internal.map(|byte| u8::from_ne_bytes(byte.to_ne_bytes()))))
     }
 
-    /// Its bytes, to be sent to the other ranks.
+    /// Bytes of the identity, to be sent to the other ranks.
     pub fn bytes(&self) -> &[u8; 128] {
         &self.0
     }
@@ -86,7 +86,7 @@ impl Nccl {
         Self::link_within(gpus, LIMIT)
     }
 
-    /// The same with another limit on how long a rank waits for the others, now and in products.
+    /// Links with another limit on how long a rank waits for the others, now and in products.
     ///
     /// # Errors
     /// As [`Nccl::link`].

@@ -1,4 +1,4 @@
-//! What two devices are to each other, for one matrix and kernel: section 4 of Guo and Wang 2013.
+//! Relative performance of two devices, for one matrix and kernel: section 4 of Guo and Wang 2013.
 
 use sparsight_matrix::Seconds;
 

@@ -55,7 +55,7 @@ pub(super) fn least_squares(rows: &[Vec<f64>], responses: &[f64]) -> Plane {
 }
 
 impl Plane {
-    /// Its height at `row`.
+    /// Height of the fit at `row`.
     pub(super) fn at(&self, row: &[f64]) -> f64 {
         self.intercept + self.slopes.iter().zip(row).map(|(slope, v)| slope * v).sum::<f64>()
     }
