@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_an_array_is_refused() {
+    fn invalid_arrays_are_refused() {
         let numbers = [1.0, 2.0];
         let at = numbers.as_ptr();
         assert!(check("x", at, 2).is_ok());

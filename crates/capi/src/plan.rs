@@ -275,7 +275,7 @@ mod tests {
     use sparsight::matrix::{Bytes, Infeasible};
 
     #[test]
-    fn what_cannot_be_predicted_is_told_apart_from_what_does_not_fit() {
+    fn unpredictable_candidates_are_distinguished_from_infeasible_ones() {
         let does_not_fit = Why::Infeasible(Infeasible::DoesNotFit { need: Bytes(2), have: Bytes(1) });
         let unmeasured = Why::Unmeasured("it was not run".to_owned());
         let refused = |id: &str, why: &Why| Refused { candidate: id.parse().unwrap(), why: why.clone() };

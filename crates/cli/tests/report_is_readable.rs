@@ -178,7 +178,7 @@ fn looked_at(chromium: &Path, pages: &[(&str, String)], scheme: &str) -> Vec<Str
 const SCHEMES: [(&str, &str); 2] = [("dark", "0"), ("light", "1")];
 
 #[test]
-fn nothing_overlaps_or_is_cut_off_or_hard_to_read() {
+fn report_text_does_not_overlap_and_is_legible() {
     let Some(chromium) = chromium() else { return };
     let dir = TempDir::new().unwrap();
     let pages = pages(dir.path());
@@ -248,7 +248,7 @@ fn the_pictures_of_info_are_those_of_the_page_and_nothing_overlaps() {
 }
 
 #[test]
-fn what_is_wrong_with_a_page_is_found() {
+fn the_page_check_finds_planted_faults() {
     let Some(chromium) = chromium() else { return };
     let dir = TempDir::new().unwrap();
     let good = page_of(dir.path(), &advice(dir.path(), &["gallery:arrow,n=3000", "--device", "nvidia-h200"]));
@@ -411,7 +411,7 @@ fn thousands(count: u64) -> String {
 }
 
 #[test]
-fn what_is_no_answer_of_advise_is_refused() {
+fn files_that_are_no_advise_answer_are_refused() {
     let dir = TempDir::new().unwrap();
     let info = support::json(dir.path(), &["info", "gallery:arrow,n=30"]);
     fs::write(dir.path().join("info.json"), info.to_string()).unwrap();

@@ -259,7 +259,7 @@ fn a_partitioner_decides_who_exchanges_what() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_with_its_reason() {
+fn invalid_gpu_flags_and_links_are_refused_with_a_reason() {
     let dir = folder();
     fs::write(dir.path().join("three"), "0\n1\n2\n").unwrap();
     fs::write(dir.path().join("slow.toml"), LINKS.replace("200e9", "0")).unwrap();

@@ -114,7 +114,7 @@ fn a_matrix_of_the_suitesparse_collection_is_known_by_its_name() {
 }
 
 #[test]
-fn one_duplicate_is_one() {
+fn a_single_duplicate_is_reported_in_the_singular() {
     let dir = made_up_profile();
     let text = "%%MatrixMarket matrix coordinate real general\n3 3 3\n1 1 1\n1 1 2\n2 2 3\n";
     fs::write(dir.path().join("a.mtx"), text).unwrap();

@@ -187,7 +187,7 @@ fn real_matrices_are_right_on_2_and_4_gpus() {
 }
 
 #[test]
-fn nothing_is_allocated_on_a_gpu_after_the_first_product() {
+fn no_gpu_memory_is_allocated_after_the_first_product() {
     if gxx_is_missing() {
         return;
     }

@@ -146,7 +146,7 @@ fn a_kernel_that_is_wrong_is_named_with_the_first_wrong_row() {
 }
 
 #[test]
-fn one_of_ours_is_right_as_a_kernel_of_ones_own() {
+fn our_kernels_pass_as_own_kernels() {
     if gxx_is_missing() {
         return;
     }

@@ -114,7 +114,7 @@ impl Drop for Planted {
 }
 
 #[test]
-fn nothing_is_loaded_from_an_empty_or_relative_path() {
+fn no_library_is_loaded_from_an_empty_or_relative_path() {
     let Some(planted) = Planted::new("relative") else { return };
     for variable in
         ["CUDA_PATH", "CUDA_HOME", "CONDA_PREFIX", "VIRTUAL_ENV", "HOME", "PATH", "LD_LIBRARY_PATH"]

@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_run_may_gain_is_the_expected_improvement() {
+    fn the_gain_of_a_run_is_the_expected_improvement() {
         let mut all = Conditioned::new([
             predicted("coo/b128/f64", 10.0, 1.000_001),
             predicted("jad/b128/f64", 10.0, 1.0_f64.exp().powf(WIDTH / 2.0 * 0.1)),
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_costs_more_than_it_may_gain_is_not_next() {
+    fn a_run_that_costs_more_than_its_gain_is_not_next() {
         let (all, first) = (four(), id("csr-vector/t8/b128/f64"));
         let free = all.next(&first, 1, |_| Seconds(0.0)).unwrap();
         assert_eq!(free.candidate, id("coo/b128/f64"), "nearest behind the first, and least related to it");
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_run_is_not_asked_for_again() {
+    fn failed_candidates_are_not_proposed_again() {
         let (mut all, first) = (four(), id("csr-vector/t8/b128/f64"));
         for candidate in ["coo/b128/f64", "csr-vector/t4/b128/f64", "csr-vector/t8/b256/f64"].map(id) {
             all.failed(&candidate);

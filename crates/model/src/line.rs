@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn one_distinct_x_or_a_time_of_zero_gives_no_line() {
+    fn a_single_distinct_x_or_a_time_of_zero_gives_no_line() {
         assert_eq!(Line::fit([]), None);
         assert_eq!(Line::fit([(2.0, 1.0), (2.0, 3.0)]), None);
         assert_eq!(Line::fit([(1.0, 0.0), (2.0, 3.0)]), None);

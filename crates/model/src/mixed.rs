@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_stencil_most_of_what_f32_saves_is_saved() {
+    fn mixed_precision_saves_most_of_the_f32_gain_on_a_stencil() {
         let share = saved_share(&"csr-scalar/b128/f32-f64".parse().unwrap(), &features());
         // 5 values a row in place of 5 values and two entries of vectors.
         assert!((share - 5.0 / 7.0).abs() < 0.01, "{share}");
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_measured_is_found_again_for_each_kernel() {
+    fn the_fit_recovers_each_kernels_position_in_mixed_precision() {
         let one = |name: &str, i: u32, beside: fn(f64, f64) -> f64| {
             let saved = 0.5 + 0.4 * f64::from(i % 7) / 7.0;
             let (single, double) = (10.0, 13.0 + f64::from(i % 5));
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_was_fitted_stays_near_what_is_known() {
+    fn wild_fits_are_clamped_near_the_known_times() {
         let wild = Beside32And64 { constant: 9.0, share: -50.0, by_bytes: 0.0, sd: 0.1 };
         assert!((wild.beside_double(-0.4, 0.5) - FARTHEST).abs() < 1e-12);
         assert!((wild.beside_double(0.6, 0.5) - (-FARTHEST)).abs() < 1e-12);

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ends_early_is_too_long_or_is_left_over_is_no_number() {
+    fn truncated_overlong_and_trailing_bytes_are_refused() {
         let wrong: [&[u8]; 4] = [&[], &[0x80], &[0xff; 9], &[0xff; 20]];
         for bytes in wrong {
             let mut rest = bytes;

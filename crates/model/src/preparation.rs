@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_costs_less_than_nothing() {
+    fn preparation_costs_are_never_negative() {
         // Larger formats that take less time: the best of these models cannot follow, and says so in its error.
         let mut measured = made(1e-4, 1e-10, 0.0);
         for m in &mut measured {
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_device_converts_is_learned_apart_and_asked_for_from_its_size_on() {
+    fn conversion_on_the_device_is_fitted_separately() {
         let (host, device) = (made(1e-4, 1e-9, 2e-9), made(3e-4, 1e-10, 0.0));
         let model = PreparationModel::fit(
             &[(Format::known("coo"), host.clone())].into(),

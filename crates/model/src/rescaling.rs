@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_smaller_in_every_respect_is_never_faster_whatever_was_fitted() {
+    fn a_smaller_device_is_never_faster() {
         let (from, to) = (facts(132, 4e12, 60_000_000, 1.3e-6), facts(100, 3e12, 50_000_000, 1.5e-6));
         let wrong = Rescaling { weights: [0.1; 3], log_sd: 0.05, matrices: 0 };
         let f = features("stencil2d,n=100");

@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stored_is_what_was_made_and_damaged_ones_are_refused() {
+    fn stored_surroundings_read_back_and_damaged_ones_are_refused() {
         let (_, surroundings) = known();
         let (text, body) = surroundings.split();
         let text: Surroundings = serde_json::from_str(&serde_json::to_string(&text).unwrap()).unwrap();

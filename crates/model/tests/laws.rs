@@ -25,7 +25,7 @@ fn seconds(predictor: &StripPredictor, kernel: Kernel, features: &Features) -> f
 }
 
 #[test]
-fn every_kernel_placement_and_variant_of_row_lengths_is_predicted_exactly_on_both_sides_of_the_threshold() {
+fn predictions_are_exact_on_both_sides_of_the_threshold() {
     let facts = device();
     let mut observations = observe_all(&facts);
     observations.extend(drawn(&observations));

@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn speeds_are_against_the_best_of_the_first_and_their_ends_come_from_both_intervals() {
+    fn speeds_are_relative_to_the_best_of_the_first_device() {
         let profile = &Profile::shipped("nvidia-h200").unwrap();
         let contenders = [
             Contender { profile, price: Some(4.0), power_w: None },
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn a_common_candidate_is_the_fastest_that_the_first_knows_and_is_refused_where_it_cannot_be() {
+    fn a_common_candidate_is_the_fastest_on_the_first_device() {
         let profile = &Profile::shipped("nvidia-h200").unwrap();
         let contender = Contender { profile, price: None, power_w: None };
         let mut without = advice(vec![advised(ELL, 5.0, None)]);

@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_ends_the_sentence() {
+    fn missing_content_completes_the_error_sentence() {
         let model = Missing::Model { model: ModelName::StripCache, dtype: Dtype::F32 };
         for (missing, text) in [
             (Missing::Models, "fitted models"),

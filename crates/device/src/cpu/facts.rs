@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_linux_writes_is_read() {
+    fn cpuinfo_meminfo_and_cache_sizes_are_parsed() {
         let cpuinfo = "processor\t: 0\nmodel name\t: Some CPU @ 3.0 GHz\nmodel name\t: other\n";
         assert_eq!(field(cpuinfo, "model name"), Some("Some CPU @ 3.0 GHz"));
         assert_eq!(field("processor\t: 0\n", "model name"), None);

@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_batch_costs_once_cancels() {
+    fn fixed_costs_of_a_batch_cancel() {
         let t = measure(steady(50e-6, 3e-6), &StoppingRule::BRISK).unwrap();
         assert!((t.time.0 - 3e-6).abs() < 1e-15, "{t:?}");
         assert_eq!(t.stopped, Stopped::Spread);
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn one_hopeless_product_is_run_once_and_recorded() {
+    fn a_hopeless_product_is_run_once_and_recorded() {
         let mut calls = 0;
         let slow = |n| {
             calls += n;

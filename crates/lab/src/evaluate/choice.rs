@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_runs_the_fastest_counts_and_the_first_is_that_of_the_ranking() {
+    fn the_fastest_of_several_runs_counts_and_the_first_follows_the_ranking() {
         let times = [("coo/b64/f64", 4e-6), ("csr-scalar/b64/f64", 3e-6), ("jad/b64/f64", 2e-6)];
         let corpus = [record("three", &[1], times.map(|(id, t)| time(id, t)).to_vec())];
         let ranked = |(id, at): (&str, f64)| {

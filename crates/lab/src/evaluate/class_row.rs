@@ -65,7 +65,7 @@ mod tests {
     use sparsight_model::Prediction;
 
     #[test]
-    fn a_matrix_counts_in_the_class_of_its_fastest_candidate_and_what_is_retired_counts_nowhere() {
+    fn a_matrix_counts_in_the_class_of_its_fastest_unretired_candidate() {
         let ids = ["coo/b256/f64", "hyb/b256/f64", "sell/c64/s1024/b256/f64", "cusparse-coo/f64"];
         let times = |us: [f64; 4]| ids.iter().zip(us).map(|(id, us)| time(id, us * 1e-6)).collect();
         let corpus = [

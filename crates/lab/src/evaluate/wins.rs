@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn one_model_has_nothing_to_win() {
+    fn a_single_model_has_no_wins() {
         let matrices = [matrix(&[0.5], &[])];
         assert_eq!(WinsRow::of((Dtype::F32, Kernel::known("ell")), &MODELS[..1], &matrices), None);
         assert_eq!(WinsRow::of((Dtype::F32, Kernel::known("ell")), &MODELS, &matrices), None);

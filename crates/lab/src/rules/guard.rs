@@ -55,7 +55,7 @@ mod tests {
 
     /// Checks that what is guarded stays within the limit on matrices of many kinds, those made to pad among them, and in every order of rows.
     #[test]
-    fn what_passes_a_guard_does_not_pad_beyond_the_limit() {
+    fn a_guarded_format_never_pads_beyond_the_limit() {
         let recipes = [
             "stencil2d,n=100",
             "power-law,n=5000",

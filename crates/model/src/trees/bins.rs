@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn many_values_are_cut_at_quantiles_and_each_is_in_the_interval_that_begins_at_or_below_it() {
+    fn many_values_are_binned_at_quantiles() {
         // 640 values, ten of them in each interval.
         let values: Vec<Vec<i32>> = (0..640).map(|at| vec![3 * at]).collect();
         let bins = bins(&values);

@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn what_weighs_nothing_teaches_nothing() {
+    fn rows_of_weight_zero_do_not_change_the_trees() {
         let inputs = inputs();
         let [wrong, right] = [7.0, 1.0].map(|y| vec![vec![y]; inputs.len()]);
         let mut taught = rows(&inputs, &right, &[1.0]);
@@ -365,7 +365,7 @@ mod tests {
         Growth { trees: 40, learning_rate: 1.0, min_leaf: 1.0, l2: 0.0, rows_per_tree: 1.0, ..GROWTH };
 
     #[test]
-    fn what_may_be_learned_by_heart_is_and_a_walk_gives_it_back() {
+    fn trees_without_regularisation_reproduce_the_training_data() {
         // Fewer values than intervals: every row has one of its own, on both sides of every threshold.
         let inputs: Vec<[i32; 3]> = (0..50).map(|at| [3 * at - 70, 1, -at * at]).collect();
         let responses: Vec<Vec<f32>> =

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_run_now_has_a_name_and_the_sentence_says_it() {
+    fn the_break_even_sentence_names_the_present_implementation() {
         let (profile, features, mut advice) = advised("fem,n=24", None);
         let said = advice.verdict(None).unwrap().break_even().unwrap();
         assert!(
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_converted_where_the_answer_is_csr() {
+    fn csr_as_the_answer_needs_no_conversion() {
         let (_, _, advice) = advised("banded,n=20000", Some(2));
         let said = advice.verdict(Some(2)).unwrap().break_even().unwrap();
         assert_eq!(said, "It reads CSR as it is: nothing to convert.");

@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn of_those_that_are_as_good_the_soonest_ready_and_then_the_smallest_is_recommended() {
+    fn among_equals_the_soonest_ready_then_the_smallest_is_recommended() {
         let advice = advice("fem,n=24", None);
         let verdict = advice.verdict(None).unwrap();
         let (best, csr) = (verdict.best.clone(), verdict.plain_csr.unwrap().clone());

@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_one_cannot_hold_is_faster_on_those_that_can() {
+    fn a_matrix_too_large_for_one_gpu_is_faster_on_several() {
         let tried = |times: &[(usize, f64)]| {
             let on = |&(count, time): &(usize, f64)| TimeOnGpus { count, predicted_s: Seconds(time) };
             SizeTried { value: 1, nnz: 1, gpus: times.iter().map(on).collect() }

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_files_none_is_replaced_before_all_are_written() {
+    fn several_files_are_replaced_only_after_all_are_written() {
         let dir = tempfile::tempdir().unwrap();
         let (one, nowhere) = (dir.path().join("one"), dir.path().join("none/other"));
         write(&one, b"before").unwrap();
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_put_in_place_is_an_error_that_names_it_and_leaves_nothing() {
+    fn a_failed_replacement_names_the_file_and_leaves_no_temporary_file() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.json");
         fs::create_dir(&path).unwrap();

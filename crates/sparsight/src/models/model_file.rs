@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_cut_off_or_changed_is_an_error_that_names_the_file() {
+    fn truncated_or_changed_model_files_are_errors_that_name_the_file() {
         let model = halves("text", &[0, 1, 2, 3, 4, 5, 6]);
         let packed = pack("halves", &model);
         for length in 0..packed.len() {

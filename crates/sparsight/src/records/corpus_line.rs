@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_back_exactly() {
+    fn corpus_lines_read_back_exactly() {
         let all = all_kinds();
         assert_eq!(parsed(&serde_json::to_string(&all).unwrap()).unwrap(), all);
         // Some block sizes of some kernels, as a user may choose to measure.

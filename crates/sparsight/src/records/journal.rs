@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_is_passed_over() {
+    fn byte_order_marks_blank_lines_and_nul_bytes_are_skipped() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("j.jsonl");
         std::fs::write(&path, "\u{feff}[1]\r\n\n \n\0\0\0[2]\n\0\0\n").unwrap();

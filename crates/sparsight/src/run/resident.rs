@@ -43,7 +43,7 @@ mod tests {
 
     /// Success is tested on GPUs, from Python: this crate has no emulated GPU.
     #[test]
-    fn what_went_wrong_is_said_and_no_other_candidate_is_tried_for_it() {
+    fn a_failed_resident_load_is_reported_without_trying_other_candidates() {
         let a = "stencil2d,n=20".parse::<Recipe>().unwrap().generate::<f64>().unwrap();
         let profile = Profile::shipped("nvidia-h200").unwrap();
         let advice =

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn so_many_as_are_asked_for_are_run_if_there_are_as_many() {
+    fn the_requested_number_of_candidates_is_run() {
         for (count, expected) in [(1, 0), (2, 2), (9, 3)] {
             let (made, left) = runs(Tries::Count(NonZeroUsize::new(count).unwrap()), &THREE);
             assert_eq!((made.len(), left.is_some()), (expected, expected < 3));

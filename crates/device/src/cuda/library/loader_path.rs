@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_without_dangers_holds_none() {
+    fn a_filtered_loader_path_has_no_dangers() {
         let without = |value: &str| without_danger(OsStr::new(value));
         assert_eq!(without(""), None);
         assert_eq!(without("/usr/lib:/usr/lib64"), None, "nothing to leave out");

@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_everybody_may_write_to_is_refused_and_named() {
+    fn world_writable_libraries_are_refused_by_name() {
         let folder = folder("open", &["libnonesuch.so.12", "libbeside.so.1"]);
         let searched = || NONE.find(std::slice::from_ref(&folder)).unwrap_err();
         let here = folder.display();

@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn who_came_is_told_who_did_not() {
+    fn waiting_ranks_are_told_which_ranks_are_missing() {
         let at = somewhere();
         let rank = |rank| Ranks { rank, ranks: 3, local: rank, meets_at: at.clone() };
         let (short, long) = (Duration::from_secs(2), Duration::from_secs(60));

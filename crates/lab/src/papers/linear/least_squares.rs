@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_equal_columns_each_gets_half_and_a_constant_one_nothing() {
+    fn equal_columns_share_their_weight_and_a_constant_one_gets_none() {
         let rows: Vec<Vec<f64>> = rows().into_iter().map(|r| vec![r[0], r[0], 4.0, r[1]]).collect();
         let responses: Vec<f64> = rows.iter().map(|r| 6.0 * r[0] + r[3]).collect();
         let fitted = least_squares(&rows, &responses);

@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stored_is_what_was_learned() {
+    fn stored_neighbours_equal_the_learned_ones() {
         let mut body = Vec::new();
         let text = made().split(&mut body);
         let text: Neighbours = serde_json::from_str(&serde_json::to_string(&text).unwrap()).unwrap();

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_file_says_comes_first_and_two_reasons_are_the_most() {
+    fn facts_of_the_file_come_first_and_at_most_two_reasons_are_given() {
         let told = Told { is_complex: true, duplicates: 4_000, ..Told::default() };
         let found = reasons(&made("stencil2d,n=30"), told, Some(10));
         let [Reason::Complex { bytes_factor }, _] = found[..] else { panic!("{found:?}") };
