@@ -151,7 +151,7 @@ pub(crate) fn copied<T: Scalar>(values: &[T]) -> Result<Vec<T>, Failure> {
     Ok(made)
 }
 
-/// So many zeros, of which the system makes no memory until they are read.
+/// Allocates `len` zeros, of which the system makes no memory until they are read.
 pub(crate) fn zeros<T: Scalar>(len: usize) -> Result<Vec<T>, Failure> {
     try_zeroed_vec(len).map_err(|()| {
         let bytes = len.saturating_mul(size_of::<T>());

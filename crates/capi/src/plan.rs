@@ -33,7 +33,7 @@ pub(crate) enum Pattern {
 }
 
 impl PlanHandle {
-    /// For what kind of device it is.
+    /// Kind of the device.
     pub(crate) fn kind(&self) -> DeviceKind {
         self.ranked.kind
     }
@@ -162,7 +162,7 @@ pub unsafe extern "C" fn ss_plan_csr(
     })
 }
 
-/// How many non-zeros there are by the offsets: before as many columns are read, so that what is no matrix is not believed.
+/// Number of non-zeros by the offsets: before as many columns are read, so that a damaged matrix is not believed.
 fn entries(row_ptr: &[u64], (nrows, ncols): (usize, usize)) -> Result<usize, Failure> {
     let (first, last) = (row_ptr.first().copied().unwrap_or(0), row_ptr.last().copied().unwrap_or(0));
     if first != 0 {

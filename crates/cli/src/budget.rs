@@ -55,7 +55,7 @@ impl Spending {
         self.start.elapsed() >= self.budget.0
     }
 
-    /// Whether so much work still fits, going by how long the work before has taken; at the beginning anything does while there
+    /// Returns true if this much work fits into the rest, by the rate of the work before; at the beginning any work fits while there
     /// is time.
     pub(crate) fn has_room(&self, work: u64) -> bool {
         let spent = self.start.elapsed();

@@ -38,7 +38,7 @@ impl<T: Element> Held<T> {
         Ok(Some(Self { buffer, entries }))
     }
 
-    /// Of this type.
+    /// Holds an array of this type.
     pub(crate) fn of(what: &str, array: &Bound<'_, PyAny>) -> PyResult<Self> {
         Self::of_type(what, array)?.ok_or_else(|| {
             let text = format!("{what} holds no {} of this machine", std::any::type_name::<T>());
@@ -58,7 +58,7 @@ impl<T: Element> Held<T> {
         unsafe { self.entries.as_mut() }
     }
 
-    /// Whether both share memory.
+    /// Returns true if both share memory.
     pub(crate) fn overlaps(&self, other: &Self) -> bool {
         let ends = |held: &Self| held.entries().as_ptr_range();
         let (one, other) = (ends(self), ends(other));
@@ -86,14 +86,14 @@ pub(crate) enum Values {
 }
 
 impl Values {
-    /// To be read.
+    /// Holds an array for reading.
     pub(crate) fn read(what: &str, array: &Bound<'_, PyAny>) -> PyResult<Self> {
         either(what, array, Self::F32, Self::F64)?.ok_or_else(|| {
             Failure::new(Kind::BadVector, format!("{what} holds neither float32 nor float64")).into()
         })
     }
 
-    /// To be written, beside an `x` that is read.
+    /// Holds an array for writing, beside an `x` that is read.
     pub(crate) fn write(what: &str, array: &Bound<'_, PyAny>, x: &Self) -> PyResult<Self> {
         let held = Self::read(what, array)?;
         let (readonly, overlaps) = match (&held, x) {

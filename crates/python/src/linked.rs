@@ -1,4 +1,4 @@
-//! What operators of several GPUs have in common, be the GPUs of one process or of several: products that come one after the other, and
+//! Common part of operators of several GPUs, of one process or of several: products that come one after the other, and
 //! memory that is given back.
 
 use crate::advice::Advice;
@@ -24,7 +24,7 @@ pub(crate) fn together() -> MutexGuard<'static, ()> {
     TOGETHER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What an operator of several GPUs works with until it is freed.
+/// State of an operator of several GPUs until it is freed.
 pub(crate) struct Linked<P: Send> {
     /// `None` after `free`.
     product: Mutex<Option<P>>,
@@ -57,7 +57,7 @@ impl<P: Send> Linked<P> {
         py.detach(|| self.give_back());
     }
 
-    /// Whether `free` was called.
+    /// True if `free` was called.
     pub(crate) fn is_freed(&self) -> bool {
         self.is_freed.load(Ordering::Relaxed)
     }

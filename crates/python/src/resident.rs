@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use sparsight::device::DeviceCsr;
 use sparsight::matrix::Csr;
 
-/// What is asked for beside the matrix.
+/// Request beside the matrix.
 struct Wanted<'a> {
     device: &'a Opened,
     candidate: Option<&'a str>,
