@@ -27,7 +27,7 @@ function check(code)
     error("sparsight: code $code: $text ($hint)")
 end
 
-"A matrix on a device; freed when nobody has it any more."
+"A matrix on a device; freed when the last reference to it is gone."
 mutable struct Operator
     handle::Ptr{Cvoid}
     id::String

@@ -11,7 +11,7 @@
  * are, and y may hold anything.
  *
  * Handles are freed by the function of their name in any order: what was made from another one does not need it any more. To free
- * NULL does nothing. Several threads may use one handle at once; nobody may use it while or after it is freed. NULL where something
+ * NULL does nothing. Several threads may use one handle at once; no thread may use it while or after it is freed. NULL where something
  * is needed, a negative size or a matrix that is none are errors; pointers to freed memory, or to less memory than is said here,
  * cannot be noticed.
  *

@@ -24,7 +24,7 @@ impl<T> Out<T> {
 }
 
 impl<H> Out<*mut H> {
-    /// For a handle: NULL until there is one.
+    /// Place for a handle: NULL until there is one.
     ///
     /// # Safety
     /// As [`Out::of`].

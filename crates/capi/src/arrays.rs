@@ -151,7 +151,7 @@ pub(crate) fn copied<T: Scalar>(values: &[T]) -> Result<Vec<T>, Failure> {
     Ok(made)
 }
 
-/// So many zeros, of which the system makes no memory until they are read.
+/// Allocates `len` zeros, of which the system makes no memory until they are read.
 pub(crate) fn zeros<T: Scalar>(len: usize) -> Result<Vec<T>, Failure> {
     try_zeroed_vec(len).map_err(|()| {
         let bytes = len.saturating_mul(size_of::<T>());
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_an_array_is_refused() {
+    fn invalid_arrays_are_refused() {
         let numbers = [1.0, 2.0];
         let at = numbers.as_ptr();
         assert!(check("x", at, 2).is_ok());

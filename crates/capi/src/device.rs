@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 /// A processor or a GPU of this machine on which products are computed.
 pub struct DeviceHandle(pub(crate) Arc<Opened>);
 
-/// What the driver calls a GPU.
+/// Name of a GPU in the driver.
 pub(crate) fn gpu_name(index: usize) -> Result<String, DeviceError> {
     Cuda::name(index)
 }

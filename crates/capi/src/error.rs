@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_went_wrong_is_kept_for_its_thread_until_the_next_failure() {
+    fn the_last_error_is_kept_per_thread_until_the_next_failure() {
         let failing = || guarded(|| Err(Failure::bad_argument("x\0y").hinted("do not")));
         assert_eq!(failing(), SS_BAD_ARGUMENT);
         assert_eq!(guarded(|| Ok(())), SS_OK);

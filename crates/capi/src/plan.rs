@@ -33,7 +33,7 @@ pub(crate) enum Pattern {
 }
 
 impl PlanHandle {
-    /// For what kind of device it is.
+    /// Kind of the device.
     pub(crate) fn kind(&self) -> DeviceKind {
         self.ranked.kind
     }
@@ -162,7 +162,7 @@ pub unsafe extern "C" fn ss_plan_csr(
     })
 }
 
-/// How many non-zeros there are by the offsets: before as many columns are read, so that what is no matrix is not believed.
+/// Number of non-zeros by the offsets: before as many columns are read, so that a damaged matrix is not believed.
 fn entries(row_ptr: &[u64], (nrows, ncols): (usize, usize)) -> Result<usize, Failure> {
     let (first, last) = (row_ptr.first().copied().unwrap_or(0), row_ptr.last().copied().unwrap_or(0));
     if first != 0 {
@@ -275,7 +275,7 @@ mod tests {
     use sparsight::matrix::{Bytes, Infeasible};
 
     #[test]
-    fn what_cannot_be_predicted_is_told_apart_from_what_does_not_fit() {
+    fn unpredictable_candidates_are_distinguished_from_infeasible_ones() {
         let does_not_fit = Why::Infeasible(Infeasible::DoesNotFit { need: Bytes(2), have: Bytes(1) });
         let unmeasured = Why::Unmeasured("it was not run".to_owned());
         let refused = |id: &str, why: &Why| Refused { candidate: id.parse().unwrap(), why: why.clone() };

@@ -19,7 +19,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 /// A matrix on a device, in the format of a candidate, ready for products. Several threads may multiply with it at once.
 pub struct OpHandle(AnyOperator);
 
-/// Of either value type.
+/// An operator of either value type.
 enum AnyOperator {
     F32(Operator<f32>),
     F64(Operator<f64>),
@@ -45,7 +45,7 @@ struct Operator<T: Scalar> {
     memory_bytes: u64,
 }
 
-/// What changes with the values.
+/// State that changes with the values.
 struct Stored<T: Scalar> {
     prepared: Prepared<T>,
     /// Until values are replaced for the first time: what says where they stand. `None` where they stay where CSR has them.

@@ -13,14 +13,14 @@ use sparsight::{Error, Profile};
 use std::ffi::{c_char, c_int};
 use std::io::{self, Write};
 
-/// What is known of a device, on which predictions rest.
+/// Known facts of a device, on which predictions rest.
 pub struct ProfileHandle(pub(crate) Known);
 
 /// The source of predictions.
 pub(crate) enum Known {
     /// A profile's.
     Profile(Box<Profile>),
-    /// Those for this machine's processor, calibrated or not, by its facts.
+    /// Facts of this machine's processor, calibrated or not.
     Processor(DeviceFacts),
 }
 

@@ -166,7 +166,7 @@ fn a_program_in_c_multiplies_on_a_gpu_in_streams_of_its_own() {
     assert!(words(&output).contains("candidates are right"), "{}", words(&output));
 }
 
-/// A GPU that nobody knows, without NVRTC: a library answers in the place of the driver.
+/// A GPU without a profile, and no NVRTC: a library answers in the place of the driver.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_gpu_without_a_profile_is_calibrated_unless_forbidden() {

@@ -531,7 +531,7 @@ fn a_matrix_without_entries_is_a_matrix() {
 }
 
 #[test]
-fn what_is_not_there_is_said_by_name() {
+fn unknown_profiles_and_devices_are_named_in_errors() {
     let (mut profile, mut device) = (null_mut(), null_mut());
     // SAFETY: text, and places for handles.
     unsafe {

@@ -68,7 +68,7 @@ static void be_refused(void)
     uint64_t bytes;
     int64_t count;
 
-    /* What asks nobody answers. */
+    /* Questions that need no device are answered. */
     CHECK(ss_plan_count(plan, &count));
     CHECK(ss_memory_bytes(op, &bytes));
     CHECK(ss_profile_open("nvidia-h100", &another));

@@ -120,7 +120,7 @@ int main(void)
     void *const gpu_x = (void *)(uintptr_t)on_x, *const gpu_y = (void *)(uintptr_t)on_y;
     void *const gpu_values = (void *)(uintptr_t)on_values;
 
-    /* By its name, too: a GPU that nobody knows is calibrated now. */
+    /* By its name, too: a GPU without a profile is calibrated now. */
     ss_profile *profile;
     CHECK(ss_profile_open("cuda:0", &profile));
     ss_profile_free(profile);

@@ -55,7 +55,7 @@ impl Spending {
         self.start.elapsed() >= self.budget.0
     }
 
-    /// Whether so much work still fits, going by how long the work before has taken; at the beginning anything does while there
+    /// Returns true if this much work fits into the rest, by the rate of the work before; at the beginning any work fits while there
     /// is time.
     pub(crate) fn has_room(&self, work: u64) -> bool {
         let spent = self.start.elapsed();
@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn a_spent_budget_has_no_room_and_too_long_work_does_not_fit() {
         let mut spending = Spending::new(Budget(Duration::from_secs(1000)));
-        assert!(spending.has_room(u64::MAX), "nobody knows yet");
+        assert!(spending.has_room(u64::MAX), "no rate is known yet");
         std::thread::sleep(Duration::from_millis(20));
         spending.did(1);
         assert!(spending.has_room(100) && !spending.has_room(1_000_000_000));

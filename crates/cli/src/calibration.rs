@@ -1,4 +1,4 @@
-//! What a calibration says while it runs: progress, notes and warnings.
+//! Output of a running calibration: progress, notes and warnings.
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -78,7 +78,7 @@ fn refused(error: Error, is_processor: bool, name: &dyn Display, folder: Option<
     }
 }
 
-/// What is said of an interrupted calibration in `folder`.
+/// Message about an interrupted calibration in `folder`.
 pub(crate) fn kept(folder: &Path) -> String {
     format!("what was measured is kept in {}; the same command goes on", folder.display())
 }
@@ -162,7 +162,7 @@ impl<'c> Watch<'c> {
     }
 }
 
-/// Which device is calibrated, and with how much.
+/// First message: the device and the matrices of the calibration.
 fn beginning(facts: &DeviceFacts, dtype: Option<Dtype>) -> String {
     let device = shown(&facts.described());
     match (facts.kind, dtype) {

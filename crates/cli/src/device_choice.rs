@@ -27,7 +27,7 @@ pub(crate) enum DeviceName {
     Cpu,
     /// A GPU of this machine.
     Cuda(usize),
-    /// So many multiprocessors of it.
+    /// A part with this many multiprocessors.
     Part(usize, u32),
     /// A measured device, wherever it is.
     Profile(String),

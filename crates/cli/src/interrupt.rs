@@ -21,7 +21,7 @@ impl Interrupt {
         Self { asked: Arc::default(), listens: Arc::default() }
     }
 
-    /// From now on the first SIGINT, SIGTERM or SIGHUP only asks. One that is ignored stays so: SIGHUP under `nohup`, SIGINT
+    /// Makes the first SIGINT, SIGTERM or SIGHUP only ask from now on. An ignored signal stays ignored: SIGHUP under `nohup`, SIGINT
     /// of what a shell runs in the background.
     pub(crate) fn listen(&self) {
         // A second listener would take the first signal for the second.

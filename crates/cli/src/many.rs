@@ -14,7 +14,7 @@ pub(crate) struct Looked {
 }
 
 impl Looked {
-    /// To be asked when the answer is out; `is_good`: whether it is not no.
+    /// Exit code, when the answer is out; `is_good`: false if the answer is no.
     pub(crate) fn exit(self, is_good: bool) -> Result<Exit, Failure> {
         self.ended.map_err(|failure| failure.keeping(|| "what was looked at is shown above".to_owned()))?;
         Ok(if is_good && self.unreadable == 0 { Exit::Done } else { Exit::No })

@@ -31,7 +31,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Of a file: between 3 of a compressed pattern and 20 of text. Chosen.
+/// Bytes of a file per non-zero: between 3 of a compressed pattern and 20 of text. Chosen.
 const BYTES_PER_NON_ZERO: u64 = 8;
 
 /// Non-zeros of a row, where nothing is known of it. Chosen.
@@ -51,7 +51,7 @@ pub(crate) enum MatrixSource {
 }
 
 impl MatrixSource {
-    /// From what was written on the command line.
+    /// Parses what was written on the command line.
     pub(crate) fn named(text: &str) -> Result<Self, Failure> {
         if text.starts_with(gallery::PREFIX) {
             return Ok(Self::Gallery { recipe: text.parse()?, written: text.to_owned() });
@@ -117,7 +117,7 @@ impl MatrixSource {
         steps.apply(a).map_err(|error| Failure::input(format!("{}: {error}", self.title())))
     }
 
-    /// Its name in text: the file's name, or the recipe as it was written.
+    /// Name in text: the file's name, or the recipe as it was written.
     pub(crate) fn title(&self) -> String {
         match self {
             Self::File(path) => shown(&path.file_name().unwrap_or(path.as_os_str()).to_string_lossy()),
@@ -128,7 +128,7 @@ impl MatrixSource {
         }
     }
 
-    /// Its name in records: folder and stem, `a/AAT_sp98ar`, or the recipe with all its parameters; what was derived from it
+    /// Name in records: folder and stem, `a/AAT_sp98ar`, or the recipe with all its parameters; a derived matrix is
     /// `a/AAT_sp98ar+unknowns=3`.
     pub(crate) fn record_name(&self) -> String {
         let path = match self {
@@ -166,8 +166,8 @@ impl MatrixSource {
         Ok(self.read(context, false)?.0)
     }
 
-    /// The same, and what is known of it beside its pattern: with its values, if it can be read twice and has real and finite ones;
-    /// else as [`MatrixSource::load_places`].
+    /// Loads the matrix and what is known of it beside its pattern: with its values, if it can be read twice and has real and finite
+    /// ones; else as [`MatrixSource::load_places`].
     ///
     /// # Errors
     /// As [`MatrixSource::load`].
@@ -192,7 +192,7 @@ impl MatrixSource {
         }
     }
 
-    /// The same for who asks about places alone: the values may be complex or not finite, and are made up.
+    /// Loads the places alone: the values may be complex or not finite, and are made up.
     ///
     /// # Errors
     /// As [`MatrixSource::load`].
@@ -299,7 +299,7 @@ struct SuiteSparse<'t> {
 }
 
 impl<'t> SuiteSparse<'t> {
-    /// If the text is a group and a name without the ending of a file.
+    /// Splits a text that is a group and a name without the ending of a file.
     fn named(text: &'t str) -> Option<Self> {
         let (group, name) = text.split_once('/')?;
         let is_word = |word: &str| {

@@ -88,7 +88,7 @@ impl Progress {
         self.at(done, now);
     }
 
-    /// What lies behind was found done: it must not make the rest look fast.
+    /// Restarts the rate: work that was found done must not make the rest look fast.
     pub(crate) fn reset(&self) {
         self.bar.reset_eta();
     }

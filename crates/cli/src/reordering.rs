@@ -22,7 +22,7 @@ impl Order {
         }
     }
 
-    /// Its name in text.
+    /// Name in text.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Rcm => "reverse Cuthill-McKee",

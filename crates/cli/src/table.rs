@@ -8,7 +8,7 @@ use std::fmt;
 #[derive(Debug)]
 pub(crate) struct Table {
     inner: comfy_table::Table,
-    /// For each column, whether it holds words.
+    /// True for each column that holds words.
     words: Vec<bool>,
 }
 
@@ -43,7 +43,7 @@ impl Table {
 }
 
 impl Table {
-    /// The same as a Markdown table.
+    /// The table as Markdown.
     pub(crate) fn markdown(&self) -> String {
         let line = |row: &Row| {
             let cells: Vec<String> = row.cell_iter().map(Cell::content).collect();

@@ -126,7 +126,7 @@ fn fields(value: &Value, look: &mut impl FnMut(&str, &Value)) {
     }
 }
 
-/// Fields of an answer with that schema that nobody can look up, and those that are not what the page says: `name: value`.
+/// Fields of an answer with that schema that the page does not list, and those that differ from it: `name: value`.
 fn undocumented(schema: &str, answer: &Value) -> Vec<String> {
     let known = documented();
     let own = known.get(schema).unwrap_or_else(|| panic!("no section for {schema}"));

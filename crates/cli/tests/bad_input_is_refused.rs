@@ -185,7 +185,7 @@ fn a_damaged_model_is_an_error_only_of_commands_that_use_it() {
     let damaged = run(dir.path(), &advise);
     assert!(damaged.starts_with("exit code: 2"), "{damaged}");
     assert!(damaged.contains("error: made-up/models/strip-cache.gz: "), "{damaged}");
-    assert!(damaged.contains("hint: `sparsight lab fit DIR` writes the models anew"), "{damaged}");
+    assert!(damaged.contains("hint: `sparsight lab fit DIR` writes the models again"), "{damaged}");
 }
 
 #[test]
@@ -284,7 +284,7 @@ fn a_damaged_cached_cpu_profile_is_set_aside_and_measured_again() {
         let name = format!("profiles/cpu-2-{slug}.set-aside-{number}");
         text.lines().any(|line| line.contains(file) && line.contains("set aside") && line.contains(&name))
     };
-    // It is set aside before anything is measured anew; the whole calibration is only waited for once, below.
+    // It is set aside before anything is measured again; the whole calibration is only waited for once, below.
     let begun = |number: u32| {
         let mut child = spawn(dir.path(), &advise);
         wait_for_lines(&aside(number).join("device.json"), 1, Duration::from_secs(60));

@@ -73,9 +73,9 @@ fn impossible_calibrations_are_refused_with_a_hint() {
     fs::write(&file, text.replace("sparsight/rescaling/2", "sparsight/rescaling/1")).unwrap();
     let answer = run(dir.path(), &["advise", MATRIX, "--profile", "./c"]);
     assert!(answer.contains("schema sparsight/rescaling/1 is not sparsight/rescaling/2"), "{answer}");
-    assert!(answer.contains("`sparsight calibrate -o DIR` makes it anew"), "{answer}");
+    assert!(answer.contains("`sparsight calibrate -o DIR` computes it again"), "{answer}");
     calibrated(dir.path());
-    assert!(fs::read_to_string(&file).unwrap() == text, "made anew");
+    assert!(fs::read_to_string(&file).unwrap() == text, "computed again");
     let sheet = "name = \"Circle\"\nmultiprocessors = 66\nl2_bytes = 25e6\nmemory_bytes = 40e9\ncopy_bytes_per_s = 1.5e12\n\
                  launch_s = 2.5e-6\ncompute_capability = [9, 0]\nreference = \"circle.toml\"\n";
     fs::write(dir.path().join("circle.toml"), sheet).unwrap();

@@ -1,4 +1,4 @@
-//! Standard input, pipes, files whose names say nothing, and values that nobody needs.
+//! Standard input, pipes, files without a telling extension, and unused values.
 #![cfg(unix)]
 
 mod support;

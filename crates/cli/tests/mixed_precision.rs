@@ -13,7 +13,7 @@ fn words<'a>(matrix: &'a str, more: &[&'a str]) -> Vec<&'a str> {
 }
 
 #[test]
-fn what_is_lost_is_said_in_words_and_in_json() {
+fn lost_precision_is_reported_in_text_and_json() {
     let dir = tempdir().unwrap();
     let matrix = "gallery:stencil3d,n=90";
     let text = run(dir.path(), &words(matrix, &VALUES));

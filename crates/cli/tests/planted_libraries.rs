@@ -91,7 +91,7 @@ fn a_planted_library_that_is_loaded_leaves_its_mark() {
     let (here, mark) = (dir.path().join("here"), dir.path().join("loaded"));
     fs::create_dir(&here).unwrap();
     if plant(&here, &mark) {
-        // As somebody asks for who names this very folder.
+        // A user may name this very folder.
         let mut command = sparsight(dir.path());
         let _ = command.env("LD_LIBRARY_PATH", &here).arg("devices").output().unwrap();
         assert!(mark.exists());

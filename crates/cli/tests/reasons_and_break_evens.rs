@@ -87,7 +87,7 @@ fn a_folder_is_counted_from_the_same() {
 }
 
 #[test]
-fn what_has_no_time_is_an_error_with_a_hint() {
+fn a_present_implementation_without_a_time_is_an_error_with_a_hint() {
     let dir = tempfile::tempdir().unwrap();
     let refused = |name: &str| {
         let text = run(dir.path(), &["advise", FEM, "--device", "nvidia-h200", "--from", name]);
@@ -105,7 +105,7 @@ fn what_has_no_time_is_an_error_with_a_hint() {
 }
 
 #[test]
-fn what_a_file_says_beside_its_places_is_named() {
+fn facts_of_the_file_are_named_as_reasons() {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path();
     grid(folder, "plain.mtx", "real", |_, row, col| format!("{row} {col} 1.5"));

@@ -37,7 +37,7 @@ fn page_of(folder: &Path, answer: &Value) -> String {
     fs::read_to_string(folder.join("advice.html")).unwrap()
 }
 
-/// A matrix that somebody else named, of five rows.
+/// File name of an untrusted matrix of five rows.
 const TINY: &str =
     "<script>alert(1)<\u{2044}script> & \"co\" of a name that is longer than a telephone is wide.mtx";
 
@@ -74,8 +74,8 @@ fn slices(plan: &Value) -> Value {
         // Some of a few rows, and none that ends at the last.
         let to = from + if at % 3 == 0 { 1 } else { nrows / 150 };
         part["rows"] = json!([from, to]);
-        part["kernel"] = format!("kernel-that-nobody-knows-{}", at % 9).into();
-        part["id"] = format!("kernel-that-nobody-knows-{}/t8/b128/f64", at % 9).into();
+        part["kernel"] = format!("kernel-that-no-program-knows-{}", at % 9).into();
+        part["id"] = format!("kernel-that-no-program-knows-{}/t8/b128/f64", at % 9).into();
         from = to;
         part.clone()
     });
@@ -102,7 +102,7 @@ fn pages(folder: &Path) -> Vec<(&'static str, String)> {
     // What no version has written, and a later one may.
     let mut strange = skewed.clone();
     for one in strange["candidates"].as_array_mut().unwrap() {
-        let id = format!("{}/of-a-kernel-that-nobody-knows-today", one["id"].as_str().unwrap());
+        let id = format!("{}/of-a-kernel-that-no-program-knows-today", one["id"].as_str().unwrap());
         one["id"] = id.into();
     }
     strange["verdict"]["best"] = strange["candidates"][0]["id"].clone();
@@ -142,7 +142,7 @@ fn chromium() -> Option<PathBuf> {
     if found.is_none() {
         let required = std::env::var_os("SPARSIGHT_REQUIRE_CHROMIUM").is_some_and(|value| value == "1");
         assert!(!required, "Chromium is not on the PATH");
-        eprintln!("skipped: Chromium is not on the PATH, and nobody looks at the pages");
+        eprintln!("skipped: Chromium is not on the PATH, so no page is rendered");
     }
     found
 }
@@ -178,7 +178,7 @@ fn looked_at(chromium: &Path, pages: &[(&str, String)], scheme: &str) -> Vec<Str
 const SCHEMES: [(&str, &str); 2] = [("dark", "0"), ("light", "1")];
 
 #[test]
-fn nothing_overlaps_or_is_cut_off_or_hard_to_read() {
+fn report_text_does_not_overlap_and_is_legible() {
     let Some(chromium) = chromium() else { return };
     let dir = TempDir::new().unwrap();
     let pages = pages(dir.path());
@@ -248,7 +248,7 @@ fn the_pictures_of_info_are_those_of_the_page_and_nothing_overlaps() {
 }
 
 #[test]
-fn what_is_wrong_with_a_page_is_found() {
+fn the_page_check_finds_planted_faults() {
     let Some(chromium) = chromium() else { return };
     let dir = TempDir::new().unwrap();
     let good = page_of(dir.path(), &advice(dir.path(), &["gallery:arrow,n=3000", "--device", "nvidia-h200"]));
@@ -359,7 +359,7 @@ fn advice_shows_the_best_cut_and_whether_it_gains() {
     assert!(page.contains("id=\"partition-"), "{page}");
     let gains = page.contains("The best cut takes ") || page.contains("Cut so, a product takes ");
     assert_eq!((gains, page.contains("Leave it whole: ")), (best < whole, best >= whole), "{page}");
-    // Without a page nobody looks for one.
+    // Without a page no plan is searched.
     let arguments = ["advise", "gallery:arrow,n=200", "--device", "nvidia-h200"];
     assert!(support::json(dir.path(), &arguments)["plan"].is_null());
 }
@@ -411,7 +411,7 @@ fn thousands(count: u64) -> String {
 }
 
 #[test]
-fn what_is_no_answer_of_advise_is_refused() {
+fn files_that_are_no_advise_answer_are_refused() {
     let dir = TempDir::new().unwrap();
     let info = support::json(dir.path(), &["info", "gallery:arrow,n=30"]);
     fs::write(dir.path().join("info.json"), info.to_string()).unwrap();

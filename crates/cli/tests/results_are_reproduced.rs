@@ -25,7 +25,7 @@ fn the_page_of_the_rules_is_reproduced() {
 }
 
 #[test]
-fn what_needs_a_gpu_or_matrices_is_named_and_not_run() {
+fn commands_that_need_a_gpu_or_matrices_are_listed_and_not_run() {
     let (code, out, _) = reproduce(&["--list"]);
     assert_eq!(code, Some(0));
     let of = |page: &str| -> Vec<&str> { out.lines().filter(|line| line.starts_with(page)).collect() };

@@ -46,7 +46,7 @@ fn every_language_and_the_tree_say_the_same() {
 }
 
 #[test]
-fn what_makes_no_rules_is_refused() {
+fn impossible_requests_for_rules_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     for (flags, complaint) in [
         (&["rules", "nowhere"][..], "nowhere"),

@@ -33,7 +33,7 @@ fn large_matrices_are_spread_over_gpus_and_small_ones_are_not() {
     let small = answer(dir.path(), "gallery:stencil3d,n=30 --gpus 2,4");
     assert_eq!(small["best"], 1);
     let counts: Vec<&Value> = small["gpus"].as_array().unwrap().iter().map(|on| &on["count"]).collect();
-    assert_eq!(counts, [1, 2, 4], "one comes first, also where nobody asked for it");
+    assert_eq!(counts, [1, 2, 4], "one comes first, also if not asked for");
     assert_eq!(small["gpus"][1]["limit"], "exchange");
     assert_eq!(small["gpus"][1]["extrapolated"], true, "a file is no measurement");
     let large = answer(dir.path(), "gallery:stencil3d,n=130 --gpus 1,2");
@@ -132,7 +132,7 @@ fn eight_and_1024_gpus_over_hosts_are_extrapolated_from_a_file() {
     // Each gives and gets what its neighbours read, at most 300 entries each way.
     assert_eq!(gpus[2]["exchanged_bytes"], 7 * 2 * 300 * 8);
     assert_eq!(gpus[2]["shares"].as_array().unwrap().len(), 8);
-    assert!(gpus[3].get("shares").is_none(), "nobody reads 1,024 of them");
+    assert!(gpus[3].get("shares").is_none(), "1,024 shares are not listed");
     assert_eq!(over_hosts["best"], 1);
     // Hosts of two: the network's 40 us come on top of nothing else, and a host of eight does without.
     let time = |on: &Value| on["predicted_s"].as_f64().unwrap();
@@ -259,7 +259,7 @@ fn a_partitioner_decides_who_exchanges_what() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_with_its_reason() {
+fn invalid_gpu_flags_and_links_are_refused_with_a_reason() {
     let dir = folder();
     fs::write(dir.path().join("three"), "0\n1\n2\n").unwrap();
     fs::write(dir.path().join("slow.toml"), LINKS.replace("200e9", "0")).unwrap();

@@ -67,7 +67,7 @@ const ARROW: &str = "gallery:arrow,n=2000";
 const GRID: &str = "gallery:stencil2d,n=60";
 
 #[test]
-fn every_table_has_the_header_that_is_documented_and_a_name_with_a_comma_in_one_cell() {
+fn tables_have_the_documented_headers_and_quote_commas() {
     let dir = with_transfers();
     for (command, candidates) in [
         (&["advise", ARROW, "--profile", "made-up"][..], true),

@@ -219,7 +219,7 @@ fn run(command: &str, folder: &Path) -> (bool, String) {
         .env("PATH", path)
         .env("SPARSIGHT_CACHE", folder.join("cache"))
         .env("NO_COLOR", "1")
-        // What is printed shall not depend on the GPU of whoever runs this.
+        // The output must not depend on the GPU of the machine that runs this.
         .env("CUDA_VISIBLE_DEVICES", "-1")
         .output()
         .unwrap();

@@ -29,7 +29,7 @@ fn the_transpose_is_planned_as_a_matrix_of_its_own() {
 }
 
 #[test]
-fn what_both_take_is_added_up() {
+fn times_of_both_products_are_added() {
     let dir = made_up_profile();
     let text = run(dir.path(), &["plan", WIDE, "--transpose", "--profile", "made-up"]);
     let last = text.lines().last().unwrap();

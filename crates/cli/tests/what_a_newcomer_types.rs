@@ -1,4 +1,4 @@
-//! What somebody types who has not read the help: understood, or met with what to type instead.
+//! Commands of a user who has not read the help: understood, or refused with what to type instead.
 
 mod support;
 
@@ -114,7 +114,7 @@ fn a_matrix_of_the_suitesparse_collection_is_known_by_its_name() {
 }
 
 #[test]
-fn one_duplicate_is_one() {
+fn a_single_duplicate_is_reported_in_the_singular() {
     let dir = made_up_profile();
     let text = "%%MatrixMarket matrix coordinate real general\n3 3 3\n1 1 1\n1 1 2\n2 2 3\n";
     fs::write(dir.path().join("a.mtx"), text).unwrap();
@@ -145,7 +145,7 @@ fn advice_begins_with_what_to_use() {
     let few = ["advise", "gallery:fem,n=20", "--device", "nvidia-h200", "--iterations", "2"];
     let out = run(dir.path(), &few);
     assert!(out.contains("\nStay with CSR: csr-") && !out.contains("is is"), "{out}");
-    assert!(!out.contains("sooner ready"), "nobody is told to convert: {out}");
+    assert!(!out.contains("sooner ready"), "conversion is not recommended: {out}");
     assert_eq!(json(dir.path(), &few)["verdict"]["gains_nothing"], true);
 }
 

@@ -128,7 +128,7 @@ pub enum DeviceError {
     /// y is wrong.
     #[error("{candidate} computes y[{row}] = {got}, expected {expected} within {bound:.1e}")]
     WrongResult {
-        /// Its id.
+        /// Id of the candidate.
         candidate: String,
         /// First wrong row.
         row: usize,

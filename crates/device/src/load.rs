@@ -11,10 +11,10 @@ pub enum LoadRequest<'a, T> {
     Parts {
         /// The matrix.
         a: &'a Csr<T>,
-        /// Its row blocks.
+        /// Row blocks.
         partition: &'a Partition,
     },
-    /// The same with rows and columns in another order: `partition` is one of the reordered matrix, while vectors, and values that
+    /// Row blocks of a matrix in another order: `partition` is one of the reordered matrix, while vectors, and values that
     /// replace others, keep their order. Moving x there and y back costs two passes over vectors in every product.
     Reordered {
         /// The matrix in its own order.
@@ -29,7 +29,7 @@ pub enum LoadRequest<'a, T> {
     Resident {
         /// The matrix.
         a: DeviceCsr<'a, T>,
-        /// Its row blocks.
+        /// Row blocks.
         partition: &'a Partition,
     },
     /// All rows of a matrix of the host by kernels of the user's own.

@@ -37,7 +37,7 @@ pub enum PartitionError {
     Rows {
         /// Part, counted from 0.
         part: usize,
-        /// Its rows, half open.
+        /// Rows of the block, half open.
         rows: Range<usize>,
         /// End of the parts before it.
         expected: usize,
@@ -61,7 +61,7 @@ pub enum PartitionError {
     /// More parts than a fused launch takes.
     #[error("{parts} parts do not fit in one launch, {FUSED_PARTS} do")]
     TooManyParts {
-        /// Their number.
+        /// Number of parts.
         parts: usize,
     },
     /// Tiles of csr-balanced of several sizes in one launch.
@@ -72,7 +72,7 @@ pub enum PartitionError {
     /// More thread blocks than a grid has.
     #[error("{blocks} thread blocks do not fit in one launch")]
     TooManyBlocks {
-        /// Their number.
+        /// Number of blocks.
         blocks: u64,
     },
     /// Parts of a fused launch with different block sizes.

@@ -59,9 +59,9 @@ pub trait Product<T: Scalar>: Send + Sync {
     /// [`DeviceError::Length`] if there is not a value for each non-zero; a failed call.
     fn update_values(&mut self, values: &[T]) -> Result<(), DeviceError>;
 
-    /// The same with values on the device, queued in `stream`, else in the device's own; it does not wait, not for other
-    /// streams either: what was queued elsewhere, in the device's own stream too, must have ended, and until this has ended
-    /// products may only be queued in the same stream. The values must stay as they are until then.
+    /// Replaces the values by an array on the device, queued in `stream`, else in the device's own, and not waited for.
+    /// Work queued in other streams, the device's own too, must have ended before. Until this has ended, products may only be
+    /// queued in the same stream, and the values must stay as they are.
     ///
     /// # Errors
     /// As [`Product::update_values`]; [`DeviceError::NoDeviceVectors`], [`DeviceError::OtherDevice`].
@@ -113,7 +113,7 @@ pub(crate) fn check_length(vector: &'static str, expected: usize, got: usize) ->
 pub(crate) enum ValuePlaces<N> {
     /// Entry i stands at place i.
     AsInCsr,
-    /// At each place the entry of that number.
+    /// Entry numbers, one at each place.
     Numbers(N),
     /// Not known yet.
     Unknown,

@@ -99,9 +99,9 @@ pub struct DeviceCsr<'a, T> {
 /// Indices on a GPU. Signed ones are given as unsigned ones: none is negative.
 #[derive(Debug, Clone, Copy)]
 pub enum DeviceIndices<'a> {
-    /// Of 32 bits.
+    /// Indices of 32 bits.
     U32(DeviceSlice<'a, u32>),
-    /// Of 64 bits.
+    /// Indices of 64 bits.
     U64(DeviceSlice<'a, u64>),
 }
 

@@ -194,7 +194,7 @@ fn poison_is_seen_until_a_product_writes_y() {
 }
 
 #[test]
-fn what_does_not_fit_is_infeasible_with_its_numbers() {
+fn a_matrix_too_large_for_the_device_is_infeasible_with_its_numbers() {
     let Some(cuda) = gpu() else { return };
     let huge = banded(4_000_000_000, 1000);
     let refused = Device::<f64>::generate(&*cuda, &huge, Format::csr()).err();

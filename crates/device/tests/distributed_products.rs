@@ -187,7 +187,7 @@ fn real_matrices_are_right_on_2_and_4_gpus() {
 }
 
 #[test]
-fn nothing_is_allocated_on_a_gpu_after_the_first_product() {
+fn no_gpu_memory_is_allocated_after_the_first_product() {
     if gxx_is_missing() {
         return;
     }
@@ -328,7 +328,7 @@ fn queued_launches_stay_within_the_driver_queues() {
         }
     };
     assert_eq!(waits(2, products), [[64, 2]; 2], "before the 65th and the 129th");
-    assert_eq!(waits(1, products), [[0, 0]], "alone it waits for nobody");
+    assert_eq!(waits(1, products), [[0, 0]], "one GPU alone never waits");
     let vectors = |share: &mut GpuShare<f64>, x: &mut DeviceArray<f64>, y: &mut DeviceArray<f64>| {
         for _ in 0..2 {
             share.multiply(1.0, x, 0.0, y).unwrap();
@@ -336,7 +336,7 @@ fn queued_launches_stay_within_the_driver_queues() {
             share.dot(x, y).unwrap();
         }
     };
-    assert_eq!(waits(2, vectors), [[1, 2]; 2], "whoever waits often waits for nothing else");
+    assert_eq!(waits(2, vectors), [[1, 2]; 2], "a caller that waits often waits for nothing else");
     let many = |share: &mut GpuShare<f64>, x: &mut DeviceArray<f64>, y: &mut DeviceArray<f64>| {
         share.multiply(1.0, x, 0.0, y).unwrap();
         (0..1300).for_each(|_| share.combine(0.5, x, 0.5, y).unwrap());

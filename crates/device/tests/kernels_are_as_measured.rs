@@ -1,7 +1,7 @@
 //! The profiles that are shipped hold times of kernels, and a kernel that becomes other machine code has other times: it is to be
-//! measured anew, or to be written so that it is what was measured. Needs NVRTC 13.0, with which profiles were measured, but no GPU.
+//! measured again, or to be written so that it is what was measured. Needs NVRTC 13.0, with which profiles were measured, but no GPU.
 //!
-//! `SPARSIGHT_WRITE_MEASURED=1` writes the file anew, for whoever has measured what has changed.
+//! `SPARSIGHT_WRITE_MEASURED=1` writes the file again, after the changed kernels were measured.
 
 use sparsight_device::DeviceError;
 use sparsight_device::cuda::{compile, nvrtc_version};
@@ -105,7 +105,7 @@ fn every_kernel_is_the_machine_code_that_was_measured() {
     let gone: Vec<&String> = measured.keys().filter(|kernel| !now.contains_key(*kernel)).collect();
     assert!(
         others.is_empty() && gone.is_empty(),
-        "not what the times of profiles/ are of: {others:?}, no longer there: {gone:?}. Measure them anew on each of these GPUs and \
+        "not what the times of profiles/ are of: {others:?}, no longer there: {gone:?}. Measure them again on each of these GPUs and \
          set SPARSIGHT_WRITE_MEASURED=1, or write them so that the compiler makes of them what it did"
     );
 }

@@ -1,4 +1,4 @@
-//! A kernel of somebody's own, from a file: given the arrays that it names, held to the reference, timed; on emulated warps, and on
+//! A user's own kernel, from a file: given the arrays that it names, held to the reference, timed; on emulated warps, and on
 //! a GPU where there is one. The kernels are those that docs/own-kernel.md shows.
 
 mod emulator;
@@ -130,7 +130,7 @@ fn a_kernel_that_is_wrong_is_named_with_the_first_wrong_row() {
     let (name, text) = &of_the_page()[0];
     let device = EmulatedGpu::device(Order::Forwards);
     let a = emulator::matrices::matrix::<f64>(&[3, 4, 2, 9, 1]);
-    // It forgets a row, whose y stays what nobody has written.
+    // It forgets a row, whose y stays unwritten.
     let forgetful = text.replace("row < nrows", "row < nrows && row != 2");
     assert_ne!(*text, forgetful);
     let error = hold(&device, &read(name, &forgetful, Dtype::F64), 128, &a).unwrap_err();
@@ -146,7 +146,7 @@ fn a_kernel_that_is_wrong_is_named_with_the_first_wrong_row() {
 }
 
 #[test]
-fn one_of_ours_is_right_as_a_kernel_of_ones_own() {
+fn our_kernels_pass_as_own_kernels() {
     if gxx_is_missing() {
         return;
     }

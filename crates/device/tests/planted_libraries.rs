@@ -1,4 +1,4 @@
-//! Code is loaded from absolute folders alone to which nobody but root and this user can write. Libraries are planted
+//! Code is loaded only from absolute folders to which only root and this user can write. Libraries are planted
 //! wherever an empty or relative value of the environment had them looked for, and in a folder that is open to everybody;
 //! each leaves a mark if it is loaded.
 //!
@@ -114,7 +114,7 @@ impl Drop for Planted {
 }
 
 #[test]
-fn nothing_is_loaded_from_an_empty_or_relative_path() {
+fn no_library_is_loaded_from_an_empty_or_relative_path() {
     let Some(planted) = Planted::new("relative") else { return };
     for variable in
         ["CUDA_PATH", "CUDA_HOME", "CONDA_PREFIX", "VIRTUAL_ENV", "HOME", "PATH", "LD_LIBRARY_PATH"]
@@ -134,7 +134,7 @@ fn nothing_is_loaded_from_an_empty_or_relative_path() {
     }
 }
 
-/// And what is planted is loaded where nobody else could have put it, or the tests here would prove nothing.
+/// A planted library is loaded from a folder that only this user can write to, or the tests here would prove nothing.
 #[test]
 fn libraries_in_world_writable_folders_are_not_loaded() {
     let Some(planted) = Planted::new("open") else { return };

@@ -142,7 +142,7 @@ fn assert_sum(
     assert_eq!(wrong, None, "{what}");
 }
 
-/// 10,000 products of one matrix in two streams; nobody waits in between. One product that another one disturbed would show in
+/// 10,000 products of one matrix in two streams, without waiting in between. A product that another one disturbed would show in
 /// the sum.
 #[test]
 fn ten_thousand_products_in_two_streams_add_up() {
@@ -166,7 +166,7 @@ fn ten_thousand_products_in_two_streams_add_up() {
 }
 
 /// The same where the products of one stream are captured into a graph of 20 that is launched 250 times, between products that
-/// are not captured. It is captured in a stream of somebody else's or in the device's own.
+/// are not captured. It is captured in a foreign stream or in the device's own.
 #[test]
 fn products_in_a_graph_and_beside_it_add_up() {
     let Some(gpu) = gpu() else { return };

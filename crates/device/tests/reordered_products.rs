@@ -1,4 +1,4 @@
-//! A product of a matrix whose rows and columns are numbered anew, with vectors in the order that they had: on the CPU, on an
+//! Products of a reordered matrix, with vectors in the original order: on the CPU, on an
 //! emulated GPU, and on a GPU where there is one.
 //!
 //! Without g++ or a GPU that share is skipped; `SPARSIGHT_REQUIRE_GXX=1` and `SPARSIGHT_REQUIRE_GPU=1` turn that into a failure.

@@ -110,7 +110,7 @@ mark_diagonals(unsigned long long nrows, const OFFSET* __restrict__ row_ptr,
         const unsigned long long end = row_ptr[row + 1];
         for (unsigned long long k = row_ptr[row] + threadIdx.x % 32; k < end; k += 32) {
             unsigned char* const mark = marks + (csr_col_idx[k] + (nrows - 1 - row));
-            // Nearly always somebody was here before, and then nothing is written.
+            // Nearly always the mark is set already, and then nothing is written.
             if (!*mark) {
                 *mark = 1;
             }
@@ -261,7 +261,7 @@ place_values(unsigned long long places, const VALUE* __restrict__ numbers, const
     }
 }
 
-// The columns of a CSR that somebody else has made, of 32 or of 64 bits. `broken` becomes a row, counted from 1, whose
+// The columns of a CSR from another library, of 32 or of 64 bits. `broken` becomes a row, counted from 1, whose
 // columns do not increase or lie outside of the matrix, if there is one.
 static __device__ __forceinline__ unsigned long long column_at(const unsigned int* source, unsigned long long is_wide,
                                                                unsigned long long k)

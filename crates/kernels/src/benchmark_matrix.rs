@@ -22,7 +22,7 @@ pub enum Placement {
     /// Neighbouring columns next to the diagonal: x is found in cache.
     Banded,
     /// One column at random in each of as many equal parts of x as the row has entries: every entry of x is fetched
-    /// anew. Recorded as `strewn`.
+    /// again. Recorded as `strewn`.
     #[serde(rename = "strewn")]
     Scattered,
 }

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_retired_is_ranked_on_no_gpu_and_can_be_named() {
+    fn retired_kernels_are_not_ranked_but_can_be_named() {
         let retired: Vec<String> = Kernel::all().filter(|k| k.is_retired()).map(|k| k.to_string()).collect();
         let expected =
             ["csr-balanced/i256", "sell/c64/s1024", "sell/c256/s1024", "sell/c512/s2048", "bsr/b6"];

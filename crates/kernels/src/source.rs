@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn every_entry_point_stands_in_its_source_and_every_definition_is_used_by_its_code() {
+    fn sources_contain_their_entry_points_and_use_every_definition() {
         let sources = [Dtype::F32, Dtype::F64, Dtype::Mixed]
             .into_iter()
             .flat_map(every_candidate)

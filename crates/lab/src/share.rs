@@ -1,4 +1,4 @@
-//! One file of a profile that can be given away: what was measured and fitted, without the names of matrices.
+//! A profile as one file that can be given away: what was measured and fitted, without the names of matrices.
 //!
 //! ```text
 //! NAME.tar.gz   NAME/device.json, benchmark.jsonl, corpus.jsonl, cuts.jsonl, models/, transfer.json, calibration.json

@@ -251,7 +251,7 @@ fn hyb_in_ell_alone_in_coo_alone_and_in_both() {
 }
 
 #[test]
-fn what_the_paper_does_not_print_is_missing_and_said() {
+fn parameters_missing_from_the_paper_are_reported() {
     let (from, to) = (reference(None), measured_gtx_295());
     let refused = relative(&gtx_295(), &from, &to, Kernel::known("coo"), &hyb(0, 50_000)).unwrap_err();
     assert!(matches!(refused, TransferError::Missing { role: Role::Reference, .. }), "{refused:?}");

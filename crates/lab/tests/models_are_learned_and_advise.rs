@@ -48,7 +48,7 @@ fn without(profile: &Profile, kernel: Kernel) -> Profile {
 }
 
 #[test]
-fn what_another_device_measured_is_carried_over_and_learned_from_as_well() {
+fn measurements_of_another_device_are_carried_over_and_learned_from() {
     let (here, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (few, _) = (profile(here.path(), 22), profile(elsewhere.path(), 31));
     assert_eq!(few.models.index.trained_on.len(), 22);
@@ -57,7 +57,7 @@ fn what_another_device_measured_is_carried_over_and_learned_from_as_well() {
     let index = fit(&folder, &others, |name| name.starts_with("a/")).unwrap().models.index;
     assert_eq!(index.trained_on.len(), 25, "those that may be learned from, and no others");
     assert_eq!(index.carried_from, [others[0].name()]);
-    // Without a matrix in common nobody knows how times become those of this device.
+    // Without a common matrix times cannot be converted to this device.
     let alone = tempfile::tempdir().unwrap();
     profile(alone.path(), 0);
     let alone = ProfileFolder::open(alone.path()).unwrap();
@@ -66,7 +66,7 @@ fn what_another_device_measured_is_carried_over_and_learned_from_as_well() {
 }
 
 #[test]
-fn a_profile_with_a_corpus_advises_by_what_it_learned_and_is_evaluated_on_other_matrices() {
+fn a_profile_with_a_corpus_advises_by_learned_models() {
     let dir = tempfile::tempdir().unwrap();
     let profile = profile(dir.path(), 31);
     assert_eq!(profile.models.index.trained_on.len(), 25);
@@ -186,7 +186,7 @@ fn best_chooses_by_the_comparison_and_says_the_same_of_one_candidate_as_of_all()
 }
 
 #[test]
-fn a_kernel_that_the_corpus_lacks_is_answered_by_a_strip_model_and_the_others_are_not() {
+fn a_strip_model_answers_only_for_kernels_missing_from_the_corpus() {
     let dir = tempfile::tempdir().unwrap();
     let older = without(&profile(dir.path(), 25), Kernel::known("hyb"));
     let advice = Advisor::new(&older).advise(&record(3).features, Dtype::F64, &Objective::default()).unwrap();
@@ -212,7 +212,7 @@ fn features_that_do_not_say_where_the_non_zeros_lie_are_answered_by_a_strip_mode
 }
 
 #[test]
-fn a_profile_with_too_few_matrices_has_learned_nothing_and_says_so_when_asked_for_it() {
+fn a_profile_with_too_few_matrices_reports_that_it_learned_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let profile = profile(dir.path(), MIN_MATRICES as u64 - 1);
     let features = record(0).features;
@@ -246,7 +246,7 @@ fn another_seed_of_a_recipe_that_was_learned_from_is_no_new_matrix() {
 }
 
 #[test]
-fn of_two_records_of_a_matrix_the_last_counts() {
+fn the_last_of_two_records_of_a_matrix_counts() {
     let dir = tempfile::tempdir().unwrap();
     let folder = ProfileFolder::create(dir.path()).unwrap();
     let mut corpus = folder.corpus().unwrap();

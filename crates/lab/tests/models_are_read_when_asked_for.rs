@@ -60,7 +60,7 @@ fn a_damaged_model_disturbs_those_alone_who_ask_for_it() {
 }
 
 #[test]
-fn another_version_is_refused_of_the_index_at_once_and_of_a_model_when_it_is_asked_for() {
+fn an_index_of_another_version_fails_at_once_and_a_model_on_first_use() {
     let dir = tempfile::tempdir().unwrap();
     profile(dir.path(), 25);
     let path = dir.path().join("models/index.json");
@@ -121,7 +121,7 @@ fn a_new_fit_leaves_neither_models_of_the_old_one_nor_half_a_file() {
 }
 
 #[test]
-fn models_are_not_written_while_somebody_else_writes_them() {
+fn models_are_not_written_by_two_at_once() {
     let dir = tempfile::tempdir().unwrap();
     profile(dir.path(), 25);
     let folder = ProfileFolder::open(dir.path()).unwrap();

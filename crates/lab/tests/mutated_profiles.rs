@@ -127,7 +127,7 @@ fn damaged_profiles_are_refused_or_answer_and_never_panic() {
                 assert!(!fitted.models.index.models.is_empty());
             }
         }
-        // Measured data are read by whoever fits or goes on measuring.
+        // Fitting and further measuring read measured data.
         let folder = ProfileFolder::open(dir.path()).unwrap();
         _ = (folder.benchmark(), folder.measured(), TransferProfile::load(folder.path()));
         // What is repaired can be read, whatever it was.

@@ -25,7 +25,7 @@ fn the_shipped_parameters_are_those_of_the_benchmark_matrices_beside_them() {
     assert_eq!(
         shipped.parameters,
         Some(fit_transfer(&folder).unwrap()),
-        "`sparsight lab fit` writes them anew"
+        "`sparsight lab fit` writes them again"
     );
     assert_eq!(shipped.device.grid, GridName::Full, "a file that does not say");
 }
@@ -52,7 +52,7 @@ fn an_h200_transferred_to_itself_keeps_the_times_of_every_candidate() {
     let h200 = TransferProfile::find("nvidia-h200").unwrap();
     let models = Profile::shipped("nvidia-h200").unwrap();
     let across = CrossArchitecture { reference: &h200, models: Some(&models), measured: None, target: &h200 };
-    // Nobody knows how the vendor's routines share out the work.
+    // It is unknown how the vendor's routines share out the work.
     let known = |kernel: Kernel| !kernel.is_vendors();
     for recipe in ["stencil2d,n=300", "power-law,n=20000"] {
         let features = features(recipe);

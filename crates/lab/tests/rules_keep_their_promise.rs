@@ -115,7 +115,7 @@ fn run(rules: &Rules, records: &[&CorpusRecord], language: Language, dir: &Path)
 }
 
 #[test]
-fn what_is_pasted_chooses_what_the_library_chooses() {
+fn generated_source_chooses_like_the_library() {
     let dir = tempfile::tempdir().unwrap();
     let corpus = corpus();
     for dtype in Dtype::ALL {
@@ -159,7 +159,7 @@ fn all_headers_of_the_repository_can_be_included_together() {
 }
 
 #[test]
-fn what_is_promised_is_what_the_recorded_times_say() {
+fn the_stated_regret_matches_the_recorded_times() {
     let corpus = corpus();
     let rules = learned(&corpus, Dtype::F64, 8);
     assert!(rules.rule.leaves() <= 8 && rules.matrices > 700);

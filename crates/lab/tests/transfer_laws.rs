@@ -217,7 +217,7 @@ fn parameters_read_back_are_the_same() {
 }
 
 #[test]
-fn one_placement_is_answered_by_the_other_and_none_is_refused_with_what_is_missing() {
+fn a_missing_placement_falls_back_to_the_other_one() {
     let facts = device(1024, Some(256));
     let whole = Device::measured(facts.clone(), &noisy);
     let features = Features { x_reuse: 1.0, ..matrix(50_000, 9, 9) };

@@ -151,7 +151,7 @@ fn errors_and_choices_are_those_worked_by_hand() {
 }
 
 #[test]
-fn where_nothing_can_be_transferred_the_reason_is_the_answer() {
+fn the_answer_is_a_reason_if_no_time_can_be_transferred() {
     let dir = tempfile::tempdir().unwrap();
     let (reference, target) = devices(dir.path(), Vec::new());
     let unknown = evaluate_transfer(&reference, &target, &[record("a/new", 100, 6.0, None)], 1);

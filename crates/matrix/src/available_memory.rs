@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn control_groups_of_version_2_count_with_those_above_and_without_what_can_be_dropped() {
+    fn version_2_control_groups_count_their_parents_and_no_droppable_pages() {
         let group = |own: &str, above: &str| {
             Machine::new(&[
                 MEMINFO,
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_slurm_gave_counts_less_what_is_resident() {
+    fn the_slurm_limit_counts_less_resident_memory() {
         let machine = Machine::new(&[MEMINFO, STATUS]);
         assert_eq!(machine.with(&[("SLURM_MEM_PER_NODE", "1")]), Some((1024 - 100) << 10));
         let by_cpu = [("SLURM_MEM_PER_CPU", "1"), ("SLURM_CPUS_ON_NODE", "2")];

@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_in_words() {
+    fn impossible_derivations_are_refused_with_a_reason() {
         for text in ["", "unknowns", "unknowns=0", "layers=-1", "cubed", "rcm=1", "unknowns=2,,rcm"] {
             assert!(matches!(text.parse::<Derivation>(), Err(DeriveError::UnknownStep { .. })), "{text}");
         }

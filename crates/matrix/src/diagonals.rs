@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_rectangle_the_outermost_diagonals_are_found_too() {
+    fn the_outermost_diagonals_of_a_rectangle_are_counted() {
         let a = Csr::try_new(2, 3, vec![0, 1, 2], vec![2, 0], vec![1.0_f32; 2]).unwrap();
         assert_eq!(DiagonalSet::of((&a).into()).offsets(), [-1, 2]);
         let empty = Csr::<f32>::try_new(0, 5, vec![0], vec![], vec![]).unwrap();
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_like_those_some_rows_above_and_full_rows_are_counted_entry_by_entry_all_the_same() {
+    fn repeated_rows_and_full_rows_give_the_same_diagonals() {
         for recipe in
             ["fem,n=9,unknowns=3", "dense,rows=70,cols=70", "banded,n=2000", "stencil3d,n=11,points=27"]
         {

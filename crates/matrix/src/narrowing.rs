@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_f32_holds_is_not_changed() {
+    fn values_that_f32_holds_are_unchanged() {
         let a = with(&[1.0, -4.0, 0.5, 0.0, f64::from(f32::MAX), f64::INFINITY]);
         assert_eq!(Narrowing::of(&a), Narrowing::default());
         assert_eq!(Narrowing::rounded(&a), a);
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn the_error_is_that_of_the_worst_value_and_below_the_unit_roundoff_in_the_normal_range() {
+    fn the_narrowing_error_is_the_largest_relative_error() {
         let values: Vec<f64> = (1..2000).map(|i| f64::from(i).sqrt() * 1e-30).collect();
         let a = with(&values);
         let narrowing = Narrowing::of(&a);

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_rows_some_stand_for_all() {
+    fn many_rows_are_sampled() {
         let found = of(&vec![7; 1_000_000]);
         assert_eq!((found.heaviest[0][0], found.heaviest[2][4]), (14, 64));
         // Of 977 pieces 256 are looked at, each with 16 blocks of 7 steps; the last has 576 rows, 9 blocks.

@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_tiles_some_stand_for_all() {
+    fn many_tiles_are_sampled() {
         // 10^6 rows of 7: 8 x 10^6 items in 15,625 tiles of 64 rows, teams of 4: 2 steps each.
         assert_eq!(of(&vec![7; 1_000_000], 512), TileWork { longest: 2, steps: 31_250 });
         assert_eq!(of(&[], 512), TileWork::default());

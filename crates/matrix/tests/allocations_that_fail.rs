@@ -127,7 +127,7 @@ fn tar(text: &str) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_refused_memory_gives_an_error() {
+fn failed_allocations_are_errors() {
     let dir = tempfile::tempdir().unwrap();
     let general = matrix_market("general");
     let files = [

@@ -280,7 +280,7 @@ fn read_stream(bytes: &[u8]) -> Result<Loaded<f64>, ReadError> {
 }
 
 #[test]
-fn what_comes_through_a_pipe_counts_as_memory_where_it_is_held() {
+fn buffered_pipe_data_counts_as_memory() {
     let archive = tar(&[("m/m.mtx", &large_text())]);
     let memory = Some(sparsight_matrix::Bytes(4 << 20));
     let options = ReadOptions { memory, ..ReadOptions::default() };

@@ -60,7 +60,7 @@ fn the_matrix_of_an_archive_is_none_of_its_side_files() {
 }
 
 #[test]
-fn what_scipy_writes_is_read() {
+fn files_written_by_scipy_are_read() {
     let loaded = read("scipy_uint64.mtx");
     assert_eq!((loaded.stored.field, loaded.matrix.nrows(), loaded.matrix.nnz()), (Field::Integer, 30, 90));
     let skew = read("skew_zero_diag.mtx");
@@ -71,7 +71,7 @@ fn what_scipy_writes_is_read() {
 }
 
 #[test]
-fn what_other_programs_write_is_read_and_said() {
+fn files_of_other_programs_are_read_and_noted() {
     let one_percent = read("one_percent.mtx");
     assert_eq!(
         remarks(&one_percent),

@@ -77,7 +77,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn what_is_gathered_of_every_row_is_what_its_definition_says(a in matrices()) {
+    fn features_over_all_rows_match_their_definitions(a in matrices()) {
         // On one thread, so that what was found in earlier rows decides where later ones are looked at again.
         let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
         let f = pool.install(|| Features::of(&a));

@@ -121,7 +121,7 @@ fn cut_short_while_read(path: &Path) -> Result<Loaded<f64>, ReadError> {
 }
 
 #[test]
-fn a_file_that_is_cut_short_while_it_is_read_is_an_error_and_not_the_end_of_the_process() {
+fn a_file_truncated_while_it_is_read_is_an_error() {
     let folder = Folder::new();
     let n = 2_000_000;
     let mut text = format!("%%MatrixMarket matrix coordinate pattern general\n{n} {n} {n}\n");
@@ -220,7 +220,7 @@ fn input_without_end_is_refused() {
 }
 
 #[test]
-fn a_size_line_that_promises_rows_without_entries_is_refused_before_they_cost_anything() {
+fn a_size_line_with_too_many_empty_rows_is_refused_before_allocation() {
     for size in ["300000000 1 0", "1 300000000 0", "300000000 300000000 7", "4194305 4194305 1"] {
         let text = format!("%%MatrixMarket matrix coordinate pattern general\n{size}\n");
         let error =

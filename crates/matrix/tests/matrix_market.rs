@@ -213,7 +213,7 @@ const SPACINGS: [[&str; 4]; 4] =
 
 proptest! {
     #[test]
-    fn what_was_written_in_any_order_is_read_back(
+    fn entries_in_any_order_read_back(
         (nrows, ncols, triplets) in triplets(),
         symmetry in prop::sample::select(vec!["general", "symmetric", "skew-symmetric", "hermitian"]),
         spacing in prop::sample::select(SPACINGS.to_vec()),
@@ -240,7 +240,7 @@ proptest! {
 }
 
 #[test]
-fn where_places_are_enough_values_may_be_complex_or_not_finite_and_are_those_of_a_pattern() {
+fn reading_only_places_accepts_complex_and_infinite_values() {
     let options = ReadOptions { places_only: true, ..ReadOptions::default() };
     let read = |text: &str| io::read_matrix_market::<f32>(text.as_bytes(), Path::new("a.mtx"), &options);
     let pattern = read("%%MatrixMarket matrix coordinate pattern general\n2 2 3\n1 1\n2 1\n2 2\n").unwrap();

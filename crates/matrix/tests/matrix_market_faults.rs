@@ -114,7 +114,7 @@ fn a_value_too_large_for_f32_is_refused_only_there() {
 }
 
 #[test]
-fn a_fault_deep_in_a_large_file_is_reported_at_its_line_with_any_number_of_threads() {
+fn a_fault_deep_in_a_large_file_is_reported_at_its_line() {
     // 5 MB of text, several blocks; the first of two faults counts.
     let lines = 400_000;
     let mut text = format!("%%MatrixMarket matrix coordinate real general\n% a\n% b\n9 9 {lines}\n");
@@ -173,7 +173,7 @@ fn a_missing_file_and_an_unknown_content_are_told_apart() {
 }
 
 #[test]
-fn what_is_declared_is_told_once_before_room_is_made() {
+fn the_declared_size_is_reported_once_before_allocation() {
     let told = std::sync::Mutex::new(Vec::new());
     let declared = |size: [u64; 3]| told.lock().unwrap().push(size);
     let memory = Some(sparsight_matrix::Bytes(1 << 20));

@@ -189,7 +189,7 @@ fn arrays_without_the_name_of_a_format_are_read_where_they_leave_no_doubt() {
 }
 
 #[test]
-fn rows_without_order_are_sorted_duplicates_added_up_and_entries_behind_the_last_row_ignored() {
+fn rows_are_sorted_duplicates_summed_and_trailing_entries_ignored() {
     let arrays = [
         int64("indices", &[2, 0, 3, 1, 3, 0]),
         int64("indptr", &[0, 2, 2, 5]),
@@ -377,7 +377,7 @@ fn an_archive_cut_off_or_no_archive_is_an_error() {
 }
 
 #[test]
-fn where_places_are_enough_values_of_an_archive_may_be_anything() {
+fn reading_only_places_ignores_the_values_of_an_archive() {
     let options = ReadOptions { places_only: true, ..ReadOptions::default() };
     let read = |array| io::read_npz::<f64>(&archive(&csr_with(array), true), Path::new("a.npz"), &options);
     let whole = read(int64("data", &[1, 1, 1, 1])).unwrap().matrix;

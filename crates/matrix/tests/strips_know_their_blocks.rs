@@ -117,7 +117,7 @@ fn outlines_of_rows_of_many_lengths_are_those_of_the_rows_alone() {
 
 /// Both are estimates from drawn pieces, of which a strip has some and the rows alone others.
 #[test]
-fn what_is_sampled_is_near_what_the_rows_alone_say() {
+fn features_of_blocks_are_close_to_those_of_their_rows() {
     for text in ["stencil3d,n=40", "power-law,n=60000", "random,rows=50000,cols=50000,row=5", "fem,n=12"] {
         let a = text.parse::<Recipe>().unwrap().generate::<f64>().unwrap();
         for detail in DETAILS {

@@ -1,4 +1,4 @@
-//! How good predictions were: relative errors, coverage of intervals, and the means and quantiles they need.
+//! Accuracy of predictions: relative errors, coverage of intervals, and the means and quantiles they need.
 
 use crate::Prediction;
 use serde::{Deserialize, Serialize};

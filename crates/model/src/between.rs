@@ -19,7 +19,7 @@ pub struct Between<'a> {
     pub to: &'a DeviceFacts,
 }
 
-/// What a time that is carried over was raised to, since no product takes less.
+/// Lower bound to which a carried-over time was raised, since no product takes less.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Floor {
     /// A launch of an empty kernel.

@@ -16,9 +16,9 @@ use sparsight_matrix::Seconds;
 pub struct MeasuredPair {
     /// Candidate that was run.
     pub candidate: Candidate,
-    /// By the model that is calibrated.
+    /// Time predicted by the model that is calibrated.
     pub predicted: Seconds,
-    /// By the device.
+    /// Time measured on the device.
     pub measured: Seconds,
 }
 
@@ -39,7 +39,7 @@ struct KernelCalibration {
 }
 
 impl Calibration {
-    /// From measured matrices. Pairs without two positive times are left out. With fewer than 19 usable pairs
+    /// Fits a calibration to measured matrices. Pairs without two positive times are left out. With fewer than 19 usable pairs
     /// the calibration is empty and changes nothing.
     pub fn fit(pairs: &[MeasuredPair]) -> Self {
         let residuals = |keep: &dyn Fn(Kernel) -> bool| -> Vec<f64> {

@@ -1,4 +1,4 @@
-//! What times that were measured say of the other candidates of the same matrix, and which of them to run next.
+//! Predictions conditioned on measured times of other candidates of the same matrix, and the choice of the next one to run.
 //!
 //! ```text
 //! e_c = ln(measured / predicted)         normal, mean 0, standard deviation s_c = ln(high / low) / 3.29
@@ -28,8 +28,8 @@ const NOISE: f64 = 0.005 * 0.005;
 /// Least standard deviation of a predicted time: none is surer than a measured one.
 const LEAST: f64 = 0.005;
 
-/// How far the errors of two candidates go together; 1 for one and the same. Every one of these matrices is positive definite: what is
-/// shared by all, by a family and by a kernel is a block each, with positive weights.
+/// Correlation of the errors of two candidates; 1 for one and the same. Every such matrix is positive definite: the parts that
+/// are shared by all, by a family and by a kernel are a block each, with positive weights.
 fn correlation(a: &Candidate, b: &Candidate) -> f64 {
     if a == b {
         1.0
@@ -48,7 +48,7 @@ pub struct Conditioned {
     known: Vec<Known>,
     /// ln of the expected seconds.
     mean: Vec<f64>,
-    /// Of these logarithms, row by row.
+    /// Covariance of these logarithms, row by row.
     covariance: Vec<f64>,
 }
 
@@ -71,14 +71,14 @@ enum Outcome {
 /// The next candidate to run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct NextRun {
-    /// Which.
+    /// The candidate.
     pub candidate: Candidate,
-    /// How much time a product may be expected to gain by it over the best so far.
+    /// Expected gain in a product over the best so far.
     pub gain: Seconds,
 }
 
 impl Conditioned {
-    /// From predictions, in any order.
+    /// Starts from predictions, in any order.
     pub fn new(predictions: impl IntoIterator<Item = (Candidate, Prediction)>) -> Self {
         let known: Vec<Known> = predictions
             .into_iter()
@@ -136,8 +136,8 @@ impl Conditioned {
         self.known.iter().filter_map(time).min_by(|a, b| a.1.0.total_cmp(&b.1.0))
     }
 
-    /// Of those that were not run, the one whose run is worth most beside `best`, the best so far, run or not: expected gain over
-    /// `products` products, less `cost`, what preparing and running it takes. Of equal ones the earlier. `None` if all were run, or if
+    /// Next candidate to run beside `best`, the best so far, run or not: the one with the largest expected gain over `products`
+    /// products, less `cost`, the time to prepare and run it. Of equal ones the earlier. `None` if all were run, or if
     /// `best` is none of them.
     pub fn next(
         &self,
@@ -173,7 +173,7 @@ impl Conditioned {
         (best_s * (normal(z) - ratio * normal(z - deviation))).max(0.0)
     }
 
-    /// What is now expected of a candidate, with its 90 % interval; what was measured, for one that was run. `None` for one that was
+    /// Expected time of a candidate with its 90 % interval; the measured time for one that was run. `None` for one that was
     /// not predicted or failed.
     pub fn expected(&self, candidate: &Candidate) -> Option<Prediction> {
         let at = self.place(candidate)?;
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_run_may_gain_is_the_expected_improvement() {
+    fn the_gain_of_a_run_is_the_expected_improvement() {
         let mut all = Conditioned::new([
             predicted("coo/b128/f64", 10.0, 1.000_001),
             predicted("jad/b128/f64", 10.0, 1.0_f64.exp().powf(WIDTH / 2.0 * 0.1)),
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_costs_more_than_it_may_gain_is_not_next() {
+    fn a_run_that_costs_more_than_its_gain_is_not_next() {
         let (all, first) = (four(), id("csr-vector/t8/b128/f64"));
         let free = all.next(&first, 1, |_| Seconds(0.0)).unwrap();
         assert_eq!(free.candidate, id("coo/b128/f64"), "nearest behind the first, and least related to it");
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_run_is_not_asked_for_again() {
+    fn failed_candidates_are_not_proposed_again() {
         let (mut all, first) = (four(), id("csr-vector/t8/b128/f64"));
         for candidate in ["coo/b128/f64", "csr-vector/t4/b128/f64", "csr-vector/t8/b256/f64"].map(id) {
             all.failed(&candidate);

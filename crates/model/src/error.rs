@@ -37,7 +37,7 @@ pub enum PredictError {
         model: &'static str,
         /// Matrices with a positive time.
         got: usize,
-        /// How many it takes.
+        /// Number that is needed.
         needed: usize,
     },
     /// A stored model that turned out to be damaged when it was asked for the first time.

@@ -36,10 +36,10 @@ pub enum Bound {
     Above(SplitBy, Bytes),
 }
 
-/// One line of a fit.
+/// A line of a fit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FittedLine {
-    /// Where the columns of the benchmark matrices lay.
+    /// Placement of the columns of the benchmark matrices.
     pub placement: Placement,
     /// Quantity of the axis.
     pub along: Along,

@@ -1,4 +1,4 @@
-//! How far off a time may be: an interval in the logarithm, from the residuals of the benchmark matrices.
+//! Uncertainty of a time: an interval in the logarithm, from the residuals of the benchmark matrices.
 //!
 //! ```text
 //! r = ln(measured / predicted)         low = time * exp(q05),  high = time * exp(q95)
@@ -48,7 +48,7 @@ impl From<LogInterval> for [f64; 2] {
 }
 
 impl LogInterval {
-    /// From `low` to `high`, made to hold 0 (a predicted time lies in its own interval).
+    /// An interval from `low` to `high`, extended to hold 0 (a predicted time lies in its own interval).
     pub fn new(low: f64, high: f64) -> Self {
         let widest = WIDEST.ln();
         // `clamp` keeps a NaN; `max` and `min` drop it.

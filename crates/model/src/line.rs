@@ -61,7 +61,7 @@ impl Line {
     }
 }
 
-/// As [`Line::fit`], with the weight of the slope.
+/// Fits like [`Line::fit`], with the weight of the slope.
 pub(crate) fn fit_relative(points: impl IntoIterator<Item = (f64, f64)>) -> Option<LineFit> {
     let weighted: Vec<_> = points.into_iter().map(|(x, y)| (x, y, y.powi(-2))).collect();
     if weighted.iter().all(|p| p.1 > 0.0) { fit_weighted(&weighted) } else { None }
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn one_distinct_x_or_a_time_of_zero_gives_no_line() {
+    fn a_single_distinct_x_or_a_time_of_zero_gives_no_line() {
         assert_eq!(Line::fit([]), None);
         assert_eq!(Line::fit([(2.0, 1.0), (2.0, 3.0)]), None);
         assert_eq!(Line::fit([(1.0, 0.0), (2.0, 3.0)]), None);

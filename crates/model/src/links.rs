@@ -1,4 +1,4 @@
-//! What GPUs that share a matrix take for a product.
+//! Time of a product on GPUs that share a matrix.
 //!
 //! ```text
 //! T = max over the GPUs of  max(max(T_interior, T_exchange) + T_join + T_boundary, T_queue)
@@ -25,7 +25,7 @@ pub struct LinkRate {
     pub bytes_per_s: f64,
 }
 
-/// Which links join the GPUs.
+/// Links that join the GPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Links {
@@ -88,7 +88,7 @@ impl LinkRate {
 }
 
 impl Links {
-    /// What GPU `rank` takes to exchange that with its peers. Where no network is known, all are taken for GPUs of one host.
+    /// Time of GPU `rank` to exchange that with its peers. Where no network is known, all are taken for GPUs of one host.
     pub fn exchange(&self, rank: usize, exchanged: &[Exchanged]) -> Seconds {
         let has_hosts = self.network.is_some();
         let host_of = |rank: usize| if has_hosts { rank / self.gpus_per_host.max(1) } else { 0 };
@@ -118,11 +118,11 @@ impl Links {
 /// The times of one GPU's share.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct ShareTimes {
-    /// Of the rows that read own entries of x alone.
+    /// Time of the rows that read only own entries of x.
     pub interior: Seconds,
-    /// Of bringing entries of x.
+    /// Time to bring entries of x.
     pub exchange: Seconds,
-    /// Of the rows that read others' entries, too.
+    /// Time of the rows that read others' entries, too.
     pub boundary: Seconds,
 }
 

@@ -28,7 +28,7 @@ const Z90: f64 = 1.645;
 /// Farthest that a time may lie from those in `f32` and `f64`, as a logarithm, whatever was fitted. Chosen, beyond what was seen.
 const FARTHEST: f64 = 0.3;
 
-/// Where the times of a kernel lie beside those in `f32` and in `f64`.
+/// Position of a kernel's times between those in `f32` and in `f64`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Beside32And64 {
     /// c: what converting takes, as a logarithm.
@@ -41,8 +41,8 @@ pub struct Beside32And64 {
     pub sd: f64,
 }
 
-/// What stands for a device on which nothing was measured in mixed precision: about what all kernels together show on an H200 and on
-/// an H100, which hardly differ. What is left is chosen, wider than there.
+/// Default for a device without measurements in mixed precision: about the mean of all kernels on an H200 and on
+/// an H100, which hardly differ. The rest is chosen, wider than there.
 impl Default for Beside32And64 {
     fn default() -> Self {
         Self { constant: 0.03, share: -0.27, by_bytes: 0.85, sd: 0.1 }
@@ -59,18 +59,18 @@ pub struct MixedPrecision {
     kernels: BTreeMap<String, Beside32And64>,
 }
 
-/// One candidate on one matrix, measured in all three.
+/// A candidate on one matrix, measured in all three value types.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MeasuredInAll {
     /// It, in mixed precision.
     pub candidate: Candidate,
     /// phi.
     pub saved: f64,
-    /// In `f32`.
+    /// Time in `f32`.
     pub single: Seconds,
-    /// In `f64`.
+    /// Time in `f64`.
     pub double: Seconds,
-    /// In mixed precision.
+    /// Time in mixed precision.
     pub mixed: Seconds,
 }
 
@@ -117,7 +117,7 @@ impl Beside32And64 {
 }
 
 impl MixedPrecision {
-    /// From what was measured in all three; `None` of fewer than 40 times.
+    /// Fits to times measured in all three; `None` with fewer than 40 times.
     pub fn fit(measured: &[MeasuredInAll]) -> Option<Self> {
         let any = Beside32And64::fit(&measured.iter().collect::<Vec<_>>())?;
         let mut kernels: BTreeMap<String, Vec<&MeasuredInAll>> = BTreeMap::new();
@@ -133,7 +133,7 @@ impl MixedPrecision {
         self.kernels.get(&kernel.to_string()).unwrap_or(&self.any)
     }
 
-    /// What to expect of `candidate` in mixed precision, from what is predicted of it in `f32` and in `f64`.
+    /// Prediction of `candidate` in mixed precision, from those in `f32` and in `f64`.
     pub fn predict(
         &self,
         candidate: &Candidate,
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_stencil_most_of_what_f32_saves_is_saved() {
+    fn mixed_precision_saves_most_of_the_f32_gain_on_a_stencil() {
         let share = saved_share(&"csr-scalar/b128/f32-f64".parse().unwrap(), &features());
         // 5 values a row in place of 5 values and two entries of vectors.
         assert!((share - 5.0 / 7.0).abs() < 0.01, "{share}");
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_measured_is_found_again_for_each_kernel() {
+    fn the_fit_recovers_each_kernels_position_in_mixed_precision() {
         let one = |name: &str, i: u32, beside: fn(f64, f64) -> f64| {
             let saved = 0.5 + 0.4 * f64::from(i % 7) / 7.0;
             let (single, double) = (10.0, 13.0 + f64::from(i % 5));
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_was_fitted_stays_near_what_is_known() {
+    fn wild_fits_are_clamped_near_the_known_times() {
         let wild = Beside32And64 { constant: 9.0, share: -50.0, by_bytes: 0.0, sd: 0.1 };
         assert!((wild.beside_double(-0.4, 0.5) - FARTHEST).abs() < 1e-12);
         assert!((wild.beside_double(0.6, 0.5) - (-FARTHEST)).abs() < 1e-12);

@@ -1,4 +1,4 @@
-//! What every model offers.
+//! Interface of every model.
 
 use crate::{PredictError, Prediction, Term};
 use sparsight_kernels::Candidate;
@@ -6,7 +6,7 @@ use sparsight_matrix::Features;
 
 /// A fitted model of one device.
 pub trait Model {
-    /// Its name in flags and tables: `strip`, `strip-cache`.
+    /// Name in flags and tables: `strip`, `strip-cache`.
     fn name(&self) -> &'static str;
 
     /// Predicted time of one y = A x with `candidate` of a matrix with `features`, launch included. O(1).

@@ -1,16 +1,16 @@
-//! One measured benchmark matrix, and the point on the grid that it becomes.
+//! A measured benchmark matrix, and the point on the grid that it becomes.
 
 use sparsight_kernels::{BenchmarkMatrix, Candidate, DeviceFacts, Placement, RowLengthDistribution, strip};
 use sparsight_matrix::{Bytes, Seconds};
 
-/// One measured benchmark matrix: what a strip model is fitted to.
+/// A measured benchmark matrix, to which strip models are fitted.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Observation {
     /// Candidate that was run.
     pub candidate: Candidate,
-    /// Where the columns lie.
+    /// Placement of the columns.
     pub placement: Placement,
-    /// How the lengths of its rows are distributed around p.
+    /// Distribution of the row lengths around p.
     pub lengths: RowLengthDistribution,
     /// Mean of the non-zeros a row, p: the one that the distribution names, whatever was drawn.
     pub row_length: u64,

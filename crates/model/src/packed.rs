@@ -54,7 +54,7 @@ pub(crate) fn take_signed(bytes: &mut &[u8]) -> Option<i32> {
     from_to_and_fro(take(bytes)?)
 }
 
-/// What [`push_optional`] added; `None` if there is nothing of the kind.
+/// Reads what [`push_optional`] added; `None` if nothing was added.
 pub fn take_optional(bytes: &mut &[u8]) -> Option<Option<i32>> {
     match take(bytes)? {
         0 => Some(None),
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ends_early_is_too_long_or_is_left_over_is_no_number() {
+    fn truncated_overlong_and_trailing_bytes_are_refused() {
         let wrong: [&[u8]; 4] = [&[], &[0x80], &[0xff; 9], &[0xff; 20]];
         for bytes in wrong {
             let mut rest = bytes;

@@ -13,7 +13,7 @@ pub struct Prediction {
     pub low: Seconds,
     /// Upper end of the 90 % interval.
     pub high: Seconds,
-    /// In which quantity the matrix lies outside the benchmark grid; empty inside.
+    /// Quantities in which the matrix lies outside the benchmark grid; empty inside.
     pub extrapolates: Vec<Extrapolation>,
 }
 
@@ -43,11 +43,11 @@ pub struct Extrapolation {
 /// A named number of a formula, for people who want to see how a prediction came about.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Term {
-    /// Which of several sums it belongs to: `banded`, `strewn, COO part`; empty for the whole.
+    /// Sum that the term belongs to, if there are several: `banded`, `strewn, COO part`; empty for the whole.
     pub part: &'static str,
     /// The symbol of the paper: `I`, `p`, `E(p)`, ...
     pub name: &'static str,
-    /// Its value, in the unit below.
+    /// Value, in the unit below.
     pub value: f64,
     /// `s`, `B`, or empty for a count or a ratio.
     pub unit: &'static str,

@@ -1,5 +1,5 @@
-//! What it takes until the first product: converting and uploading a format, and what the vendor's library does
-//! beforehand, learned from what was measured of both.
+//! Time until the first product: converting and uploading a format, and preprocessing by the vendor's library,
+//! learned from measurements of both.
 //!
 //! ```text
 //! T = a + b B_CSR + c B      B_CSR, B: bytes of the matrix in CSR and in the format
@@ -40,7 +40,7 @@ pub struct PreparationCost {
     pub s_per_csr_byte: f64,
     /// c.
     pub s_per_byte: f64,
-    /// On the preparations that it was fitted to.
+    /// Accuracy on the preparations that it was fitted to.
     pub error: Accuracy,
 }
 
@@ -126,8 +126,8 @@ impl PreparationModel {
         Ok(Self { formats: on_host, on_device, preprocess })
     }
 
-    /// What it takes until `candidate` can run, where the conversion is done `on_device` or on the host, its own library's
-    /// preprocess step included; `None` where that was not learned. No format takes less than CSR, in which the matrix is: that it does is an error of
+    /// Time until `candidate` can run, its own library's preprocess step included, if the conversion is done `on_device` or on the host;
+    /// `None` where that was not learned. No format takes less than CSR, in which the matrix is: a smaller value would be an error of
     /// one of the two fits.
     pub fn time(&self, candidate: &Candidate, on_device: bool, csr: Bytes, held: Bytes) -> Option<Seconds> {
         let format = candidate.format();
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_costs_less_than_nothing() {
+    fn preparation_costs_are_never_negative() {
         // Larger formats that take less time: the best of these models cannot follow, and says so in its error.
         let mut measured = made(1e-4, 1e-10, 0.0);
         for m in &mut measured {
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_device_converts_is_learned_apart_and_asked_for_from_its_size_on() {
+    fn conversion_on_the_device_is_fitted_separately() {
         let (host, device) = (made(1e-4, 1e-9, 2e-9), made(3e-4, 1e-10, 0.0));
         let model = PreparationModel::fit(
             &[(Format::known("coo"), host.clone())].into(),

@@ -11,7 +11,7 @@ use sparsight_matrix::{Features, Seconds};
 pub struct Ranked {
     /// Candidate.
     pub candidate: Candidate,
-    /// How long it would take.
+    /// Predicted time.
     pub prediction: Prediction,
 }
 
@@ -52,7 +52,7 @@ impl Ranking {
         self.ranked.first()
     }
 
-    /// Those predicted to take at most `1 + fraction` times as long as the fastest: 0.05 for "within 5 %".
+    /// Candidates predicted to take at most `1 + fraction` times as long as the fastest: 0.05 for "within 5 %".
     pub fn within(&self, fraction: f64) -> &[Ranked] {
         let limit = self.best().map_or(0.0, |best| best.prediction.time.0 * (1.0 + fraction));
         &self.ranked[..self.ranked.partition_point(|r| r.prediction.time.0 <= limit)]

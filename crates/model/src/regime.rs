@@ -1,4 +1,4 @@
-//! One equation for everything, or one for each cache that still holds what the product needs.
+//! Regimes of a strip model: one equation for everything, or one for each cache that still holds what the product needs.
 //!
 //! ```text
 //! T |            . '   above: the equation fitted to what lies above the border
@@ -39,7 +39,7 @@ use sparsight_matrix::Bytes;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Regimes {
-    /// One equation.
+    /// A single equation.
     Single(StripFit),
     /// A border with regimes on both sides.
     Split(Box<Split>),
@@ -71,7 +71,7 @@ pub enum SplitBy {
 }
 
 impl SplitBy {
-    /// That quantity of a footprint.
+    /// Value of that quantity in a footprint.
     pub const fn of(self, footprint: &Footprint) -> Bytes {
         match self {
             Self::WorkingSet => footprint.working_set,
@@ -102,12 +102,12 @@ struct Cut {
 }
 
 impl Regimes {
-    /// One regime: the papers' model.
+    /// A single regime: the papers' model.
     pub(crate) fn single(kernel: Kernel, facts: &DeviceFacts, points: &[Point]) -> Option<Self> {
         StripFit::fit(kernel, facts, points).map(Self::Single)
     }
 
-    /// As many regimes as the points ask for and suffice for.
+    /// Splits into as many regimes as the points require and suffice for.
     pub(crate) fn split(kernel: Kernel, facts: &DeviceFacts, points: &[Point]) -> Option<Self> {
         Self::split_by(&[SplitBy::WorkingSet, SplitBy::X], kernel, facts, &mut points.to_vec())
     }

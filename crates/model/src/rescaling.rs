@@ -25,12 +25,12 @@ use sparsight_kernels::{Candidate, DeviceFacts, compulsory_bytes, strip};
 use sparsight_matrix::{Features, Seconds};
 use std::collections::BTreeMap;
 
-/// How much the w = 1 of the facts counts, in measured times. Chosen: a tenth of a calibration's.
+/// Weight of the w = 1 of the facts, in measured times. Chosen: a tenth of a calibration's.
 const PRIOR_SHARE: f64 = 0.1;
 /// Standard deviation of ln(measured / rescaled) where the w are those of the facts, as seen between an H100 and an H200 on 89
 /// matrices: devices with as many multiprocessors.
 const FACTS_LOG_SD: f64 = 0.05;
-/// What joins it for each natural logarithm by which the numbers of multiprocessors differ, so that intervals hold on 104, 72,
+/// Standard deviation added for each natural logarithm by which the numbers of multiprocessors differ, so that intervals hold on 104, 72,
 /// 40 and 16 of the 132 of an H200 (docs/results/h200-parts.md).
 const FACTS_LOG_SD_OF_SIZE: f64 = 0.15;
 /// Waves that every product waits, however many multiprocessors there are; and the steps that a wave takes beside those of its
@@ -40,7 +40,7 @@ const STEPS_OF_A_WAVE: f64 = 16.0;
 /// 90 % of a normal distribution lie within so many standard deviations.
 const NINETY_PERCENT: f64 = 1.645;
 
-/// How times on one device become times on another.
+/// Conversion of times on one device into times on another.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Rescaling {
     /// w1, w2, w3: launch, memory, the rest; none negative.
@@ -64,7 +64,7 @@ pub struct OnBoth<'a> {
     pub times: [Seconds; 2],
 }
 
-/// One over the other, 1 if either is not known.
+/// Ratio of the two, 1 if either is not known.
 fn ratio(above: f64, below: f64) -> f64 {
     let ratio = above / below;
     if ratio.is_finite() && ratio > 0.0 { ratio } else { 1.0 }
@@ -89,7 +89,7 @@ impl Between<'_> {
         ]
     }
 
-    /// What takes as long on any number of multiprocessors, in waves: a start, and the warp that works longest. `waves` of the known
+    /// Time that is the same on any number of multiprocessors, in waves: a start, and the warp that works longest. `waves` of the known
     /// device.
     fn waited(&self, candidate: &Candidate, features: &Features, waves: f64) -> f64 {
         let work = candidate.kernel.warp_work(candidate.block, features);
@@ -119,7 +119,7 @@ impl Rescaling {
         self.weights.into_iter().all(within) && within(self.log_sd)
     }
 
-    /// From times measured on both; `None` without any that are positive.
+    /// Fits to times measured on both; `None` without any that are positive.
     pub fn fit(times: &[OnBoth<'_>], between: Between<'_>) -> Option<Self> {
         let is_positive = |t: &&OnBoth<'_>| t.times.iter().all(|time| time.0 > 0.0 && time.0.is_finite());
         let mut by_matrix: BTreeMap<&str, Vec<([f64; 3], f64)>> = BTreeMap::new();
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_smaller_in_every_respect_is_never_faster_whatever_was_fitted() {
+    fn a_smaller_device_is_never_faster() {
         let (from, to) = (facts(132, 4e12, 60_000_000, 1.3e-6), facts(100, 3e12, 50_000_000, 1.5e-6));
         let wrong = Rescaling { weights: [0.1; 3], log_sd: 0.05, matrices: 0 };
         let f = features("stencil2d,n=100");

@@ -1,4 +1,4 @@
-//! Which statistic of the row lengths stands for them: p of the strip models.
+//! Statistic that stands for the row lengths: p of the strip models.
 //!
 //! | kernel | the papers' p |
 //! |---|---|
@@ -19,7 +19,7 @@ use std::str::FromStr;
 /// The statistic that stands for the row lengths of a matrix in a strip model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum RowLengthRule {
-    /// By kernel: see the table of the module.
+    /// Statistic by kernel: see the table of the module.
     #[default]
     Paper,
     /// The most frequent length.
@@ -32,7 +32,7 @@ pub enum RowLengthRule {
     Quantile(KnownQuantile),
 }
 
-/// One of the quantiles that [`Features`] hold, and so exactly known.
+/// A quantile that [`Features`] hold, and so exactly known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KnownQuantile(usize);
 
@@ -42,7 +42,7 @@ impl KnownQuantile {
         (0..Features::QUANTILES.len()).map(Self)
     }
 
-    /// In percent: 95 for the length that 95 % of the rows do not exceed.
+    /// Percentage: 95 for the length that 95 % of the rows do not exceed.
     pub fn percent(self) -> u32 {
         (100.0 * Features::QUANTILES[self.0]).round() as u32
     }
@@ -72,7 +72,7 @@ impl Statistic {
         }
     }
 
-    /// Its value.
+    /// Value of the statistic.
     #[inline]
     pub(crate) fn value(self, features: &Features) -> u64 {
         match self {
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn names_read_back_and_quantiles_that_nobody_computed_are_refused() {
+    fn names_read_back_and_quantiles_that_were_not_computed_are_refused() {
         for name in ["paper", "mode", "max", "mean", "p5", "p25", "median", "p75", "p90", "p95", "p99"] {
             assert_eq!(name.parse::<RowLengthRule>().unwrap().to_string(), name);
         }

@@ -1,4 +1,4 @@
-//! How a model is stored: as text, and beside it as bytes what would take many times as long to read as text.
+//! Stored form of a model: text, and beside it as bytes what would take many times as long to read as text.
 
 use crate::packed;
 use serde::Serialize;

@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn one_number_of_strips_is_too_few() {
+    fn a_single_number_of_strips_is_not_enough() {
         let square = [point(1, 4, 1.0), point(1, 8, 2.0), point(2, 4, 2.0), point(2, 8, 3.0)];
         assert!(EllStrip::fit(&square).is_some());
         assert!(EllStrip::fit(&square[..3]).is_none());

@@ -12,7 +12,7 @@ use sparsight_kernels::{Candidate, DeviceFacts, Placement, RowLengthDistribution
 use sparsight_matrix::Seconds;
 use std::collections::BTreeMap;
 
-/// Which strip model.
+/// Variant of the strip model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Variant {
@@ -23,7 +23,7 @@ pub enum Variant {
     StripCache,
     /// The papers' model, fitted to benchmark matrices with uniform row lengths (Wang, Gu and Li 2017).
     StripUniform,
-    /// The same with normal row lengths.
+    /// The strip model with normally distributed row lengths.
     StripNormal,
 }
 
@@ -51,22 +51,22 @@ impl Variant {
     }
 }
 
-/// One candidate at one placement.
+/// A candidate at one placement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FittedCandidate {
     /// Candidate that was run.
     pub candidate: Candidate,
-    /// Where the columns of its benchmark matrices lay.
+    /// Placement of the columns of its benchmark matrices.
     pub placement: Placement,
     /// The equations.
     pub regimes: Regimes,
     /// Working sets of its benchmark matrices, bytes.
     pub working_sets: Extent,
-    /// Its shortest measured time: the floor on a device whose launch cost is unknown.
+    /// Shortest measured time: the floor on a device whose launch cost is unknown.
     pub least: Seconds,
     /// 90 % of `ln(measured / predicted)` over its benchmark matrices.
     pub interval: LogInterval,
-    /// How many they were.
+    /// Number of observations.
     pub observations: usize,
 }
 
@@ -75,7 +75,7 @@ pub struct FittedCandidate {
 pub struct UnfittedCandidate {
     /// Candidate that was run.
     pub candidate: Candidate,
-    /// Where the columns lay.
+    /// Placement of the columns.
     pub placement: Placement,
     /// Usable benchmark matrices.
     pub observations: usize,
@@ -126,7 +126,7 @@ impl FittedCandidate {
         (self.candidate, self.placement)
     }
 
-    /// What no product can undercut: the launch cost of the device, or where that is unknown the shortest time
+    /// Lower bound of any product: the launch cost of the device, or where that is unknown the shortest time
     /// measured with this candidate.
     pub fn floor_s(&self, facts: &DeviceFacts) -> f64 {
         let launch = facts.launch_s.0;
@@ -204,7 +204,7 @@ impl StripModel {
         Ok(Self { variant, fitted, unfitted })
     }
 
-    /// Which model it is.
+    /// Variant of the model.
     pub fn variant(&self) -> Variant {
         self.variant
     }

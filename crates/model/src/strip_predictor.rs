@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 use sparsight_kernels::{Candidate, DeviceFacts, Placement, compulsory_bytes, strip};
 use sparsight_matrix::{Bytes, Features, Seconds};
 
-/// Whose benchmark matrices stand for the columns of a matrix. A placement that was not measured is replaced by
+/// Rule that picks the benchmark matrices for the columns of a matrix. A placement that was not measured is replaced by
 /// the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -59,17 +59,17 @@ pub struct StripPredictor<'a> {
     pub calibration: Option<&'a Calibration>,
 }
 
-/// One standard deviation holds 68 % of a normal distribution; this many hold 90 %.
+/// Standard deviations that hold 90 % of a normal distribution; one holds 68 %.
 const NORMAL_90: f64 = 1.645;
 
-/// One kernel of a product.
+/// A kernel of a product.
 #[derive(Debug, Clone, Copy)]
 struct Part {
     candidate: Candidate,
     strip_size: u64,
     strips: u64,
     row_length: u64,
-    /// Of the whole product.
+    /// Footprint of the whole product.
     footprint: Footprint,
 }
 
@@ -78,7 +78,7 @@ struct Estimate {
     time: f64,
     low: f64,
     high: f64,
-    /// Of the part that lies furthest outside.
+    /// Widening by the part that lies furthest outside.
     widening: f64,
     outside: Vec<Extrapolation>,
 }
@@ -227,7 +227,7 @@ impl Estimate {
 }
 
 impl<'a> StripPredictor<'a> {
-    /// With the default rules for columns and row lengths and without a calibration.
+    /// A predictor with the default rules for columns and row lengths and without a calibration.
     pub fn new(model: &'a StripModel, facts: &'a DeviceFacts) -> Self {
         Self {
             model,

@@ -1,11 +1,11 @@
-//! How far a matrix is from those that were learned from, and which of them are the nearest.
+//! Distance of a matrix to the matrices that were learned from, and the nearest of them.
 //!
 //! ```text
 //! z_j = (v_j - mean_j) / sd_j                over the matrices learned from; v_j: logarithms and shares, below
 //! d(a, b) = sqrt(mean over j of (z_j(a) - z_j(b))^2)
 //! distance = the least d to a matrix that was learned from
 //! ```
-//! What it is held against: the same distance of each of these matrices to the others, other seeds of its recipe and what was
+//! It is compared with the same distance of each of these matrices to the others, other seeds of its recipe and what was
 //! derived from the same matrix left out. A coordinate is kept as a whole number of sixteenths of a standard deviation.
 
 use crate::learned::Quantity;
@@ -18,7 +18,7 @@ use sparsight_matrix::derived::instance;
 /// with errors of all candidates and of those near the best (rank correlations 0.46 and 0.34).
 const AXES: usize = Quantity::ALL.len() + 3;
 
-/// To one standard deviation.
+/// Steps to one standard deviation.
 const STEPS: f64 = 16.0;
 
 /// Shares of the matrices whose distances are kept: every twentieth.
@@ -28,7 +28,7 @@ const QUANTILES: usize = 21;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Surroundings {
     axes: Vec<Axis>,
-    /// Distances of the matrices to the nearest other one: quantiles, least first.
+    /// Quantiles of the distances of the matrices to their nearest neighbours, least first.
     among: Vec<f32>,
     matrices: usize,
     /// Axis by axis the place of every matrix. Stored as bytes.
@@ -64,7 +64,7 @@ impl Axis {
         Self { mean: mean as f32, sd: variance.sqrt() as f32 }
     }
 
-    /// In [`STEPS`]; a quantity that is the same everywhere tells nothing, and a damaged one stays within bounds.
+    /// Coordinate in [`STEPS`]; a quantity that is the same everywhere tells nothing, and a damaged one stays within bounds.
     fn place(self, value: f64) -> i8 {
         let sd = f64::from(self.sd);
         if sd.is_nan() || sd <= 0.0 {
@@ -78,14 +78,14 @@ impl Axis {
 /// A matrix that was learned from, by its number, and how far it is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Near {
-    /// Which.
+    /// Number in the order of names.
     pub matrix: usize,
-    /// In standard deviations of the matrices learned from, a quadratic mean over all quantities.
+    /// Distance in standard deviations of the matrices learned from, a quadratic mean over all quantities.
     pub distance: f64,
 }
 
 impl Surroundings {
-    /// Of matrices by name, each once, whose features hold [`Locality`](sparsight_matrix::Locality); `None` with fewer than two.
+    /// Surroundings of matrices by name, each once, whose features hold [`Locality`](sparsight_matrix::Locality); `None` with fewer than two.
     pub fn of(matrices: &[(&str, &Features)]) -> Option<Self> {
         let rows: Vec<[f64; AXES]> = matrices.iter().map(|(_, f)| quantities(f)).collect::<Option<_>>()?;
         if rows.len() < 2 {
@@ -126,7 +126,7 @@ impl Surroundings {
         all
     }
 
-    /// Of the matrices that were learned from the share whose nearest other one is nearer than `distance`.
+    /// Share of the matrices learned from that are closer to their nearest neighbour than `distance`.
     pub fn farther_than(&self, distance: f64) -> f64 {
         let below = self.among.iter().filter(|among| f64::from(**among) < distance).count();
         // The last quantile that is below; the first is that of nothing. A damaged file may hold more of them.
@@ -170,8 +170,8 @@ impl Storable for Surroundings {
     }
 }
 
-/// What a place is made of: the features of Lehnert et al. 2016 as logarithms, which `linear` and `neighbours` look at, and what of
-/// x is found again; the same for every value type. `None` without [`Locality`](sparsight_matrix::Locality).
+/// Coordinates of a place: the features of Lehnert et al. 2016 as logarithms, which `linear` and `neighbours` use, and the reuse of
+/// x; the same for every value type. `None` without [`Locality`](sparsight_matrix::Locality).
 fn quantities(f: &Features) -> Option<[f64; AXES]> {
     let locality = f.locality.as_ref()?;
     let of_x = [f.x_reuse, locality.warp_sectors[1], locality.multiprocessor_sectors[1]]
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stored_is_what_was_made_and_damaged_ones_are_refused() {
+    fn stored_surroundings_read_back_and_damaged_ones_are_refused() {
         let (_, surroundings) = known();
         let (text, body) = surroundings.split();
         let text: Surroundings = serde_json::from_str(&serde_json::to_string(&text).unwrap()).unwrap();

@@ -86,7 +86,7 @@ fn beyond_the_corpus_the_time_grows_with_the_bytes_and_the_answer_says_so() {
 }
 
 #[test]
-fn a_stored_model_is_put_together_to_the_last_bit_and_another_format_or_damaged_bytes_are_refused() {
+fn a_stored_model_reads_back_bit_for_bit_and_damage_is_refused() {
     let model = fit(&corpus(25)).unwrap();
     let (text, body) = model.split();
     let json = serde_json::to_string(&text).unwrap();

@@ -106,7 +106,7 @@ fn joined_times_are_those_of_single_kernels_in_the_order_of_the_comparison() {
 }
 
 #[test]
-fn what_was_not_learned_is_left_as_it_is() {
+fn candidates_without_a_comparison_are_unchanged() {
     let comparison = fit(&corpus(40)).unwrap();
     let (_, features) = matrix(50);
     let single = Candidate { kernel: Kernel::known("coo"), block: BLOCKS[0], dtype: Dtype::F32 };
@@ -137,7 +137,7 @@ fn the_same_samples_give_the_same_comparison_and_another_format_is_refused() {
 }
 
 #[test]
-fn a_comparison_divided_into_text_and_bytes_is_put_together_and_without_its_bytes_says_nothing() {
+fn a_stored_comparison_reads_back_and_is_empty_without_its_bytes() {
     let comparison = fit(&corpus(40)).unwrap();
     let (text, body) = comparison.split();
     let json = serde_json::to_string(&text).unwrap();

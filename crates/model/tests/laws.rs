@@ -25,7 +25,7 @@ fn seconds(predictor: &StripPredictor, kernel: Kernel, features: &Features) -> f
 }
 
 #[test]
-fn every_kernel_placement_and_variant_of_row_lengths_is_predicted_exactly_on_both_sides_of_the_threshold() {
+fn predictions_are_exact_on_both_sides_of_the_threshold() {
     let facts = device();
     let mut observations = observe_all(&facts);
     observations.extend(drawn(&observations));
@@ -161,7 +161,7 @@ fn the_blend_lies_between_the_placements_where_x_reuse_puts_it() {
             let scattered = seconds(&at(&model, &facts, PlacementRule::Scattered), kernel, &f);
             let r = if reuse.is_nan() { 0.0 } else { reuse.clamp(0.0, 1.0) };
             assert_close(seconds(&blend, kernel, &f), r * banded + (1.0 - r) * scattered, "blend");
-            // At 1/2 nobody knows which: the interval spans both.
+            // At 1/2 either may be right: the interval spans both.
             let f = hyb_matrix(100_000, 12, 50_000, 0.5);
             let p = blend.predict(&candidate(kernel), &f).unwrap();
             assert!(p.low.0 <= banded * (1.0 + 1e-9) && p.high.0 >= scattered * (1.0 - 1e-9));

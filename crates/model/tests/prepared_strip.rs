@@ -127,7 +127,7 @@ fn every_variant_and_rule_gives_the_times_of_the_strip_model() {
 }
 
 #[test]
-fn what_cannot_be_prepared_is_not() {
+fn unpreparable_candidates_are_left_out() {
     let facts = device();
     let mut all = observations(&facts, false);
     let hyb = [Candidate { kernel: Kernel::known("hyb"), ..candidate(Kernel::known("ell")) }];

@@ -7,7 +7,7 @@ use sparsight_kernels::{Kernel, Placement};
 use sparsight_model::{Model, PredictError, StripModel, StripPredictor, Variant, rank};
 
 #[test]
-fn what_was_not_measured_is_refused_by_name_and_what_was_measured_too_little_is_listed() {
+fn missing_and_insufficient_measurements_are_named() {
     let facts = device();
     let mut observations = observe_all(&facts);
     observations.retain(|o| o.candidate.kernel != Kernel::known("coo"));

@@ -1,4 +1,4 @@
-"""How long a product feels from Python, beside CuPy and torch: a loop of products, the clock on the wall, in turn.
+"""Python call overhead of a product, beside CuPy and torch: a loop of products, wall-clock time, in turn.
 
     python felt_times.py FOLDER [--dtype f64] [--try 1] > felt.jsonl
     python felt_times.py --summary felt.jsonl

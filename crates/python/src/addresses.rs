@@ -5,10 +5,10 @@ use crate::buffers::Value;
 use crate::failure::{Failure, Kind, SHARED};
 use sparsight::device::{DeviceIndices, DeviceSlice, DeviceSliceMut};
 
-/// Where an array begins, and how many entries it has.
+/// Address of an array, and its number of entries.
 pub(crate) type At = (u64, usize);
 
-/// The same of indices, and the bits that each has: 32 or 64.
+/// Address of indices, their number, and the bits of each: 32 or 64.
 pub(crate) type IndicesAt = (u64, usize, u32);
 
 /// A GPU that reads a number across the boundary of its size gives up the whole process.

@@ -13,7 +13,7 @@ use sparsight::models::ModelName;
 use sparsight::{Advisor, Objective, Plan, Profile};
 use std::sync::{Arc, OnceLock};
 
-/// What the library answered, with what it takes to say it as JSON.
+/// Advice of the library, with its context for JSON.
 #[pyclass(frozen, module = "sparsight._core")]
 pub(crate) struct Advice {
     ranking: sparsight::Advice,
@@ -21,29 +21,29 @@ pub(crate) struct Advice {
     objective: Objective,
     dtype: Dtype,
     matrix: MatrixSummary,
-    /// What storing the values in f32 changes, where that was asked for.
+    /// Effect of storing the values in f32, where that was asked for.
     narrowing: Option<NarrowingAnswer>,
     /// Why a product takes as long as it does; looked for when first asked.
     reasons: OnceLock<Vec<Reason>>,
 }
 
 impl Advice {
-    /// What it rests on.
+    /// The ranking.
     pub(crate) fn ranking(&self) -> &sparsight::Advice {
         &self.ranking
     }
 
-    /// Whose predictions these are.
+    /// Profile that made the predictions.
     pub(crate) fn profile(&self) -> &Profile {
         &self.profile
     }
 
-    /// What was asked for beside the matrix.
+    /// The objective.
     pub(crate) fn objective(&self) -> &Objective {
         &self.objective
     }
 
-    /// What the matrix looks like.
+    /// Summary of the matrix.
     pub(crate) fn matrix(&self) -> &MatrixSummary {
         &self.matrix
     }
@@ -53,7 +53,7 @@ impl Advice {
         self.dtype
     }
 
-    /// Products to come, if somebody said how many.
+    /// Number of products to come, if given.
     pub(crate) fn products(&self) -> Option<u64> {
         self.objective.products
     }
@@ -74,13 +74,13 @@ impl Advice {
 
 #[pymethods]
 impl Advice {
-    /// How many candidates are ranked.
+    /// Number of ranked candidates.
     fn __len__(&self) -> usize {
         self.ranking.ranked.len()
     }
 
-    /// As `sparsight advise --json` answers: schema sparsight/advise/1. `matrix` is the one that it was given for; `has_values`:
-    /// whether its values are those of the matrix.
+    /// JSON as of `sparsight advise --json`: schema sparsight/advise/1. `matrix` is the one that it was given for; `has_values` is true
+    /// if its values are those of the matrix.
     fn to_json(&self, py: Python<'_>, matrix: &Matrix, has_values: bool) -> PyResult<String> {
         forked::work(py, || {
             let told = Told { has_values: has_values && matrix.told.has_values, ..matrix.told };
@@ -103,7 +103,7 @@ const RUN_NOW: &str =
 
 const MODELS: &str = "leave model= out for the best of each kernel; advice.best.model names one that answers";
 
-/// What storing the values of the matrix in f32 changes, beside vectors in f64 on such a device.
+/// Effect of storing the values of the matrix in f32, beside vectors in f64 on such a device.
 fn narrowed(matrix: &Matrix, dtype: Dtype, kind: DeviceKind) -> Result<NarrowingAnswer, Failure> {
     match (&matrix.csr, dtype, kind.has_mixed_precision()) {
         (AnyCsr::F64(a), Dtype::F64, true) => Ok(Narrowing::of(a).into()),

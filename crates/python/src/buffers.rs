@@ -13,14 +13,14 @@ pub(crate) trait Value: Scalar + Element {}
 impl Value for f32 {}
 impl Value for f64 {}
 
-/// Numbers in somebody's memory, one after the other. It is held as long as this lives.
+/// Contiguous numbers in the memory of a Python object, which is held as long as this lives.
 pub(crate) struct Held<T: Element> {
     // Dropped with the interpreter attached, as all that holds it is.
     buffer: PyBuffer<T>,
     entries: NonNull<[T]>,
 }
 
-// SAFETY: an address. The memory stays where it is while the buffer is held; whoever gives an array to a function that reads it
+// SAFETY: an address. The memory stays where it is while the buffer is held; the caller of a function that reads an array
 // does not write to it before it returns, as everywhere in numerical Python.
 unsafe impl<T: Element> Send for Held<T> {}
 // SAFETY: as above.
@@ -38,7 +38,7 @@ impl<T: Element> Held<T> {
         Ok(Some(Self { buffer, entries }))
     }
 
-    /// Of this type.
+    /// Holds an array of this type.
     pub(crate) fn of(what: &str, array: &Bound<'_, PyAny>) -> PyResult<Self> {
         Self::of_type(what, array)?.ok_or_else(|| {
             let text = format!("{what} holds no {} of this machine", std::any::type_name::<T>());
@@ -52,13 +52,13 @@ impl<T: Element> Held<T> {
     }
 
     /// # Safety
-    /// The memory may be written to, and nobody else looks at it meanwhile.
+    /// The memory may be written to, and no other thread reads it meanwhile.
     pub(crate) unsafe fn entries_mut(&mut self) -> &mut [T] {
         // SAFETY: as the caller promises.
         unsafe { self.entries.as_mut() }
     }
 
-    /// Whether both share memory.
+    /// Returns true if both share memory.
     pub(crate) fn overlaps(&self, other: &Self) -> bool {
         let ends = |held: &Self| held.entries().as_ptr_range();
         let (one, other) = (ends(self), ends(other));
@@ -86,14 +86,14 @@ pub(crate) enum Values {
 }
 
 impl Values {
-    /// To be read.
+    /// Holds an array for reading.
     pub(crate) fn read(what: &str, array: &Bound<'_, PyAny>) -> PyResult<Self> {
         either(what, array, Self::F32, Self::F64)?.ok_or_else(|| {
             Failure::new(Kind::BadVector, format!("{what} holds neither float32 nor float64")).into()
         })
     }
 
-    /// To be written, beside an `x` that is read.
+    /// Holds an array for writing, beside an `x` that is read.
     pub(crate) fn write(what: &str, array: &Bound<'_, PyAny>, x: &Self) -> PyResult<Self> {
         let held = Self::read(what, array)?;
         let (readonly, overlaps) = match (&held, x) {

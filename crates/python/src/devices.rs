@@ -1,4 +1,4 @@
-//! Which profile answers, and the devices of this machine, each opened once.
+//! Choice of the profile that answers, and the devices of this machine, each opened once.
 
 use crate::failure::{Failure, Kind};
 use crate::forked;
@@ -21,7 +21,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
-/// One that products are run on.
+/// An open device for products.
 pub(crate) enum Opened {
     Cpu(Arc<Cpu>),
     Cuda(usize, Cuda),
@@ -87,7 +87,7 @@ fn gpu(index: usize) -> Result<Cuda, Failure> {
     Ok(gpu)
 }
 
-/// How long a process waits for the others, now and in products. Chosen: that of the library for GPUs of one process.
+/// Time limit for waiting for other processes, now and in products. Chosen: that of the library for GPUs of one process.
 const JOIN_LIMIT: Duration = Duration::from_secs(60);
 
 /// GPUs that share a matrix.
@@ -97,7 +97,7 @@ pub(crate) struct LinkedGpus {
 }
 
 impl LinkedGpus {
-    /// Those with these numbers, which have to be alike; what links them has to be there.
+    /// Opens the GPUs with these numbers, which have to be alike, and checks that they can be linked.
     pub(crate) fn open(indexes: Vec<usize>) -> Result<Self, Failure> {
         let gpus: Vec<Cuda> = indexes.iter().map(|&index| gpu(index)).collect::<Result<_, _>>()?;
         let name = |at: usize| gpus[at].facts().name.as_str();
@@ -110,12 +110,12 @@ impl LinkedGpus {
         Ok(Self { indexes, gpus })
     }
 
-    /// Their numbers.
+    /// Numbers of the GPUs.
     pub(crate) fn indexes(&self) -> &[usize] {
         &self.indexes
     }
 
-    /// They as any GPU is.
+    /// The GPUs as general devices.
     pub(crate) fn devices(&self) -> Vec<GpuDevice> {
         self.gpus.iter().map(|gpu| gpu.as_gpu().clone()).collect()
     }
@@ -130,7 +130,7 @@ impl LinkedGpus {
         Ok(Nccl::join(&self.gpus[0], &Identity::from_bytes(bytes), rank, ranks, JOIN_LIMIT)?)
     }
 
-    /// Their ends.
+    /// Links the GPUs; one end for each.
     pub(crate) fn link(&self) -> Result<Vec<Arc<dyn Link>>, Failure> {
         Ok(Nccl::link(&self.gpus)?)
     }
@@ -141,7 +141,7 @@ impl LinkedGpus {
     }
 }
 
-/// By which ranks find each other: drawn by one of them.
+/// Identity by which ranks find each other: drawn by one of them.
 pub(crate) fn identity() -> Result<Vec<u8>, Failure> {
     Ok(Identity::new()?.bytes().to_vec())
 }
@@ -150,7 +150,7 @@ pub(crate) fn identity() -> Result<Vec<u8>, Failure> {
 /// unpacked, and are kept.
 static READ: Mutex<BTreeMap<String, Arc<Profile>>> = Mutex::new(BTreeMap::new());
 
-/// The profile kept under that name, read now if it was not. Nobody else reads meanwhile, so that none is read twice.
+/// The profile kept under that name, read now if it was not. No other thread reads meanwhile, so that none is read twice.
 fn kept(
     name: String,
     read: impl FnOnce() -> Result<Option<Profile>, Error>,
@@ -166,13 +166,13 @@ fn kept(
     Ok(found)
 }
 
-/// Of that name: the user's, if there is one, as wherever profiles are looked for.
+/// Profile of that name: the user's, if there is one, as wherever profiles are looked for.
 fn shipped(name: &str) -> Result<Arc<Profile>, Failure> {
     let found = kept(name.to_owned(), || Profile::find(name).map(Some))?;
     Ok(found.expect("a shipped profile is there, or an error"))
 }
 
-/// What answers for the GPU that its driver calls so: a shipped profile, or a calibration that was made before.
+/// Profile for the GPU with that driver name: a shipped one, or a calibration that was made before.
 fn of_gpu(name: &str) -> Option<Arc<Profile>> {
     // Kept under its own name, so that it is read once however it is asked for.
     if let Some(known) = Profile::shipped_name_for_gpu(name) {
@@ -181,7 +181,7 @@ fn of_gpu(name: &str) -> Option<Arc<Profile>> {
     kept(name_kept(name), || Ok(Profile::known_for_gpu(name, || Cuda::driver().ok()))).ok().flatten()
 }
 
-/// What was calibrated of this processor.
+/// Calibration of this processor.
 pub(crate) fn of_processor() -> Result<Option<Arc<Profile>>, Failure> {
     let facts = processor().facts();
     let Some(path) = cpu_calibration_folder(facts) else { return Ok(None) };
@@ -229,7 +229,7 @@ pub(crate) fn unknown_gpu(py: Python<'_>) -> PyResult<Option<String>> {
     forked::work(py, || Cuda::name(0).ok().filter(|name| of_gpu(name).is_none()))
 }
 
-/// Number of the GPU in whose memory an address lies; None where every GPU may read it, and where nobody knows.
+/// Number of the GPU in whose memory an address lies; None if every GPU may read it or the driver does not know it.
 #[pyfunction]
 pub(crate) fn gpu_of(address: u64) -> PyResult<Option<usize>> {
     forked::refuse()?;

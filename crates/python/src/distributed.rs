@@ -18,7 +18,7 @@ use sparsight::matrix::Csr;
 use sparsight::profile::KnownLinks;
 use std::path::PathBuf;
 
-/// Of either value type.
+/// A distributed product of either value type.
 enum AnyDistributed {
     F32(DistributedProduct<f32>),
     F64(DistributedProduct<f64>),
@@ -39,7 +39,7 @@ macro_rules! with_distributed {
 pub(crate) struct Distributed {
     product: Linked<AnyDistributed>,
     gpus: LinkedGpus,
-    /// By which its pieces know it.
+    /// Number by which its pieces know it.
     number: u64,
     /// Rows and columns.
     size: (usize, usize),
@@ -68,7 +68,7 @@ impl Distributed {
         self.size.0 == self.size.1
     }
 
-    /// Of what the piece on the GPU of that rank is one.
+    /// Whole vector of a piece on the GPU of that rank.
     fn whole(&self, rank: usize, is_x: bool) -> Whole {
         Whole::new(self.number, rank, is_x, self.is_square())
     }
@@ -135,7 +135,7 @@ impl Distributed {
         (alpha, beta): (f64, f64),
         (xs, ys): (&[Py<Piece>], &[Py<Piece>]),
     ) -> Result<(), Failure> {
-        // Nobody knows in which stream a piece was written.
+        // The stream in which a piece was written is unknown.
         self.gpus.wait()?;
         product.each(|share, _, _| {
             let rank = share.link().rank();
@@ -204,7 +204,7 @@ impl Distributed {
         self.preparation_s
     }
 
-    /// What was predicted, as `on_gpus` answers of this number of GPUs.
+    /// Prediction in the form of `on_gpus` for this number of GPUs.
     #[getter]
     fn planned_json(&self) -> &str {
         &self.planned
@@ -310,14 +310,14 @@ impl Distributed {
         self.product.free(py);
     }
 
-    /// Whether `free` was called.
+    /// True if `free` was called.
     #[getter]
     fn is_freed(&self) -> bool {
         self.product.is_freed()
     }
 }
 
-/// What is asked for beside the matrix.
+/// Request beside the matrix.
 struct Wanted<'a> {
     gpus: &'a LinkedGpus,
     parts: &'a Parts,

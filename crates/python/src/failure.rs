@@ -9,7 +9,7 @@ use sparsight::matrix::io::ReadError;
 use sparsight::matrix::{CsrError, DistributionError, Infeasible};
 use std::io::ErrorKind;
 
-/// Of a path that leads nowhere.
+/// Hint for a path that leads nowhere.
 const NOT_FOUND: &str = "paths begin where Python was started, os.getcwd(), unless they are absolute";
 
 /// The exceptions of `sparsight._errors`, by their names there.
@@ -19,7 +19,7 @@ pub(crate) enum Kind {
     NoGpu,
     Infeasible,
     NoProfile,
-    /// Of a GPU that is here: it can be calibrated.
+    /// No profile of a GPU that is here: it can be calibrated.
     Uncalibrated,
     BadMatrix,
     Unsorted,
@@ -130,11 +130,11 @@ impl From<Error> for Failure {
     }
 }
 
-/// Of a y that is written while x is read.
+/// Hint for a y that is written while x is read.
 pub(crate) const SHARED: &str = "give an array of its own: y is written while x is still read";
-/// Of a y that cannot be written.
+/// Hint for a y that cannot be written.
 pub(crate) const READ_ONLY: &str = "give one that may be written to: a copy may";
-/// What column indices are.
+/// Hint for column indices.
 pub(crate) const COLUMNS: &str =
     "columns are numbered from 0: those of a matrix that counts from 1 are indices - 1";
 

@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 /// Bytes asked for at once. Chosen: the interpreter is attached to a hundred times for 100 MB.
 const PIECE: usize = 1 << 20;
 
-/// What Python raised meanwhile: it goes back to the caller as it is.
+/// Exception that Python raised meanwhile: it goes back to the caller as it is.
 #[derive(Default)]
 pub(crate) struct Raised(Mutex<Option<PyErr>>);
 
@@ -20,11 +20,11 @@ impl Raised {
     }
 }
 
-/// What one call gave.
+/// Result of one call.
 #[derive(FromPyObject)]
 enum Piece {
     Bytes(PyBackedBytes),
-    /// Of a file that was opened as text.
+    /// Text, of a file that was opened as text.
     Text(PyBackedStr),
 }
 

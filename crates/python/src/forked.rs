@@ -1,14 +1,14 @@
-//! What a forked process is told, in place of waiting for ever: its parent's threads are not there, and a lock that one of them held
+//! Errors of a forked process, in place of waiting for ever: its parent's threads are not there, and a lock that one of them held
 //! stays locked. Whatever asks threads, takes a lock or calls a driver goes through [`work`].
 
 use crate::failure::{Failure, Kind};
 use pyo3::prelude::*;
 use sparsight::bindings;
 
-/// Whether threads may be asked: an error in a child of the process that asked them first.
+/// Returns an error in a child of the process that used threads first.
 pub(crate) fn refuse() -> Result<(), Failure> {
     bindings::begin().map_err(|forked| {
-        let hint = "start processes anew: multiprocessing.get_context(\"spawn\")";
+        let hint = "start new processes instead: multiprocessing.get_context(\"spawn\")";
         Failure::new(Kind::Other, forked.to_string()).hinted(hint)
     })
 }

@@ -1,4 +1,4 @@
-//! What operators of several GPUs have in common, be the GPUs of one process or of several: products that come one after the other, and
+//! Common part of operators of several GPUs, of one process or of several: products that come one after the other, and
 //! memory that is given back.
 
 use crate::advice::Advice;
@@ -16,15 +16,15 @@ use sparsight::profile::KnownLinks;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Whoever has work done by several GPUs together holds this. Two products at a time, begun in one order on one GPU and in another order
-/// on the next, would wait for each other.
+/// Lock around all work that several GPUs do together. Two products at a time, begun in one order on one GPU and in another
+/// order on the next, would wait for each other.
 static TOGETHER: Mutex<()> = Mutex::new(());
 
 pub(crate) fn together() -> MutexGuard<'static, ()> {
     TOGETHER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What an operator of several GPUs works with until it is freed.
+/// State of an operator of several GPUs until it is freed.
 pub(crate) struct Linked<P: Send> {
     /// `None` after `free`.
     product: Mutex<Option<P>>,
@@ -57,13 +57,13 @@ impl<P: Send> Linked<P> {
         py.detach(|| self.give_back());
     }
 
-    /// Whether `free` was called.
+    /// True if `free` was called.
     pub(crate) fn is_freed(&self) -> bool {
         self.is_freed.load(Ordering::Relaxed)
     }
 
     fn give_back(&self) {
-        // In a forked process somebody may hold the locks for ever who is not there.
+        // In a forked process a thread of the parent may hold the locks for ever.
         if sparsight::bindings::is_child() {
             // What it has of the GPUs is the parent's.
             std::mem::forget(self.product.try_lock().ok().and_then(|mut product| product.take()));

@@ -16,7 +16,7 @@ use std::ffi::CString;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// With values of either type.
+/// A matrix with values of either type.
 pub(crate) enum AnyCsr {
     F32(Csr<f32>),
     F64(Csr<f64>),
@@ -38,7 +38,7 @@ pub(crate) use with_csr;
 #[pyclass(frozen, module = "sparsight._core")]
 pub(crate) struct Matrix {
     pub(crate) csr: AnyCsr,
-    /// What its file told beside the matrix.
+    /// Facts of the file beside the matrix.
     pub(crate) told: Told,
     features: OnceLock<Features>,
 }
@@ -84,7 +84,7 @@ fn csr_of<T: Value>(
 ) -> PyResult<Csr<T>> {
     let made = forked::work(py, || {
         let (row_ptr, col_idx) = (row_ptr.offsets(), col_idx.columns()?);
-        // Values that nobody asks for are zeros, of which the system makes no memory until they are read.
+        // Values that are not needed are zeros, of which the system makes no memory until they are read.
         let values = values.map_or_else(
             || vec![T::default(); col_idx.len()],
             |values| values.entries().par_iter().copied().collect(),
@@ -96,7 +96,7 @@ fn csr_of<T: Value>(
 
 #[pymethods]
 impl Matrix {
-    /// From the three arrays of CSR, which are copied. `values` of float32 or float64, or None for the pattern alone.
+    /// Builds a matrix from copies of the three arrays of CSR. `values` of float32 or float64, or None for the pattern alone.
     #[new]
     #[pyo3(signature = (nrows, ncols, indptr, indices, values, dtype))]
     fn from_arrays(
@@ -128,7 +128,7 @@ impl Matrix {
         self.size()
     }
 
-    /// Whether the values are those of the matrix; not of a file of which only the places could be read.
+    /// True if the values are those of the matrix; false for a file of which only the places could be read.
     #[getter]
     fn has_values(&self) -> bool {
         self.told.has_values
@@ -157,7 +157,7 @@ impl Matrix {
         Ok((summary.row_mean, summary.row_min, summary.row_max))
     }
 
-    /// The same values in another type.
+    /// Converts the values to another type.
     fn astype(&self, py: Python<'_>, dtype: &str) -> PyResult<Self> {
         let dtype = dtype_of(dtype)?;
         let csr = forked::work(py, || {
@@ -169,7 +169,7 @@ impl Matrix {
         Ok(Self::told(csr, self.told))
     }
 
-    /// The same pattern with other values, which are copied: of the matrix' own type.
+    /// Copies the pattern with other values, which are copied: of the matrix' own type.
     fn with_values(&self, py: Python<'_>, values: &Bound<'_, PyAny>) -> PyResult<Self> {
         fn of<T: Value>(py: Python<'_>, a: &Csr<T>, values: &Held<T>) -> PyResult<Csr<T>> {
             let made = forked::work(py, || a.with_values(values.entries().par_iter().copied().collect()))?;

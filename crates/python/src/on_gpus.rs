@@ -13,7 +13,7 @@ use sparsight::profile::KnownLinks;
 use sparsight::{Advisor, Profile};
 use std::path::{Path, PathBuf};
 
-/// How rows are dealt out: in their order, or as the array of Python says that has a part for each row.
+/// Distribution of rows: in their order, or by an array of Python that has a part for each row.
 pub(crate) struct Parts(Option<Vec<u64>>);
 
 impl Parts {
@@ -21,7 +21,7 @@ impl Parts {
         Ok(Self(array.map(|array| Indices::read("parts", array)).transpose()?.map(|parts| parts.offsets())))
     }
 
-    /// To so many GPUs, of which some may get nothing.
+    /// Distributes over `gpus` GPUs, of which some may get nothing.
     pub(crate) fn deal(&self, size: (usize, usize), gpus: usize) -> Result<Deal, Failure> {
         let Some(parts) = &self.0 else { return Ok(Deal::InOrder) };
         // The package has looked at them: none is negative, or beyond what can be named.
@@ -29,7 +29,7 @@ impl Parts {
         Ok(Deal::Given(Distribution::of_parts(size, gpus, parts)?))
     }
 
-    /// As answers name it.
+    /// Name in answers.
     fn name(&self) -> &'static str {
         if self.0.is_some() { "parts" } else { "in order" }
     }
@@ -56,7 +56,7 @@ pub(crate) fn links_of(file: Option<&Path>, profile: &Profile) -> Result<(KnownL
     Ok((known, LinksAnswer { source, links: known.links }))
 }
 
-/// On so many, or why these cannot hold it.
+/// Prediction for `count` GPUs, or the reason why they cannot hold it.
 fn on<T: Scalar>(
     a: &Csr<T>,
     advice: &Advice,
@@ -101,7 +101,7 @@ pub(crate) fn on_gpus(
     Ok(forked::work(py, || answer(matrix, advice, &parts, links, all))??)
 }
 
-/// As JSON.
+/// The answer as JSON.
 pub(crate) fn answer(
     matrix: &Matrix,
     advice: &Advice,

@@ -46,14 +46,14 @@ pub(crate) fn next_operator() -> u64 {
     NUMBERS.fetch_add(1, Ordering::Relaxed)
 }
 
-/// Of what it is a piece.
+/// Vector to which a piece belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Whole {
     /// The number of the operator that made it.
     pub(crate) operator: u64,
-    /// For which of its GPUs.
+    /// Rank of the GPU.
     pub(crate) rank: usize,
-    /// Whether the operator multiplies with such a vector, and whether it gives one: of a square matrix both.
+    /// True if the operator multiplies with such a vector; of a square matrix also if it gives one.
     pub(crate) is_x: bool,
     pub(crate) is_y: bool,
 }
@@ -70,20 +70,20 @@ impl Whole {
     }
 }
 
-/// y = alpha A x + beta y with the pieces of one GPU, waited for. All GPUs do it; nobody knows in which stream a piece was written, so
+/// y = alpha A x + beta y with the pieces of one GPU, waited for. All GPUs do it; the stream in which a piece was written is unknown, so
 /// these have to be waited for before.
 pub(crate) fn multiply<T: Piecewise>(
     share: &mut GpuShare<T>,
     (alpha, beta): (f64, f64),
     (x, y): (&Piece, &Piece),
 ) -> Result<(), DeviceError> {
-    // SAFETY: whoever gives pieces does not work on them before this returns, as everywhere in numerical Python; x is no y.
+    // SAFETY: the caller does not work on the pieces before this returns, as everywhere in numerical Python; x is no y.
     let (x, y) = unsafe { (x.slice(share.width()), y.slice(share.rows())) };
     share.multiply_slices(alpha, x, beta, y)?;
     share.wait()
 }
 
-/// What was read of pieces, of either value type.
+/// Values copied from pieces, of either value type.
 pub(crate) enum OnHost {
     F32(Vec<f32>),
     F64(Vec<f64>),
@@ -111,7 +111,7 @@ pub(crate) struct Piece {
 }
 
 impl Piece {
-    /// Of `array` the first `own` entries.
+    /// A piece of the first `own` entries of `array`.
     pub(crate) fn new<T: Piecewise>(array: DeviceArray<T>, own: usize, gpu: usize, whole: Whole) -> Self {
         Self { entries: Some(T::wrap(array)), own, gpu, whole }
     }
@@ -125,7 +125,7 @@ impl Piece {
     /// The first `len` entries, for a product.
     ///
     /// # Safety
-    /// Nobody else reads or writes them meanwhile.
+    /// No other thread reads or writes them meanwhile.
     pub(crate) unsafe fn slice<T: Piecewise>(&self, len: usize) -> DeviceSliceMut<'_, T> {
         let array = self.array::<T>();
         assert!(len <= array.len(), "a piece has room for what its operator multiplies with");
@@ -134,7 +134,7 @@ impl Piece {
     }
 }
 
-/// Who reads the memory is waited for when it is given back: other threads go on meanwhile.
+/// Waits for all readers before the memory is given back: other threads go on meanwhile.
 impl Drop for Piece {
     fn drop(&mut self) {
         forked::give_back(self.entries.take());
@@ -143,7 +143,7 @@ impl Drop for Piece {
 
 #[pymethods]
 impl Piece {
-    /// Where it begins, 0 if it has no entries.
+    /// Address, 0 if it has no entries.
     #[getter]
     fn address(&self) -> u64 {
         let address = |entries: &Entries| match entries {
@@ -153,7 +153,7 @@ impl Piece {
         self.entries.as_ref().filter(|_| self.own > 0).map_or(0, address)
     }
 
-    /// Its entries: those of the others are not counted.
+    /// Number of own entries.
     fn __len__(&self) -> usize {
         self.own
     }

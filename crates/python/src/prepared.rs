@@ -18,7 +18,7 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{PoisonError, RwLock};
 
-/// Of either value type.
+/// A prepared matrix of either value type.
 pub(crate) enum AnyPrepared {
     F32(sparsight::Prepared<f32>),
     F64(sparsight::Prepared<f64>),
@@ -87,7 +87,7 @@ impl Prepared {
         let done = forked::work(py, || {
             let mut product = self.product.write().unwrap_or_else(PoisonError::into_inner);
             let product = product.as_mut().ok_or_else(freed)?;
-            // Products may be under way in any stream, and whoever queues the next one knows nothing of this.
+            // Products may be under way in any stream, and the caller that queues the next one does not know of this.
             self.device.wait()?;
             work(product)?;
             self.device.wait()
@@ -138,7 +138,7 @@ fn stream(handle: Option<usize>) -> Option<Stream<'static>> {
 
 #[pymethods]
 impl Prepared {
-    /// What runs: the candidate's id.
+    /// Id of the candidate that runs.
     #[getter]
     fn candidate(&self) -> &str {
         &self.candidate
@@ -245,14 +245,14 @@ impl Prepared {
         }
     }
 
-    /// Whether `free` was called.
+    /// True if `free` was called.
     #[getter]
     fn is_freed(&self) -> bool {
         self.is_freed.load(Ordering::Relaxed)
     }
 }
 
-/// What is asked for beside the matrix.
+/// Request beside the matrix.
 struct Wanted<'a> {
     matrix: &'a Matrix,
     device: &'a Opened,

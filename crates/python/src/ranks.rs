@@ -1,4 +1,4 @@
-//! One share of a matrix that is on several GPUs, each of them with a process of its own: what the others do, they do.
+//! Share of a matrix on several GPUs, each of them with a process of its own; all processes make the same calls.
 //!
 //! ```text
 //! every process   plans the same; `meet` tells its digest to the others, and gives the identity that rank 0 has drawn
@@ -22,7 +22,7 @@ use sparsight::device::gpu::GpuShare;
 use sparsight::distributed::Distributed;
 use std::path::PathBuf;
 
-/// Of either value type.
+/// A share of either value type.
 enum AnyShare {
     F32(GpuShare<f32>),
     F64(GpuShare<f64>),
@@ -43,7 +43,7 @@ macro_rules! with_share {
 pub(crate) struct Rank {
     share: Linked<AnyShare>,
     gpu: LinkedGpus,
-    /// By which its pieces know it.
+    /// Number by which its pieces know it.
     number: u64,
     /// Rows and columns of the whole matrix.
     size: (usize, usize),
@@ -125,13 +125,13 @@ impl Rank {
         self.preparation_s
     }
 
-    /// What was predicted, as `on_gpus` answers of this number of GPUs.
+    /// Prediction in the form of `on_gpus` for this number of GPUs.
     #[getter]
     fn planned_json(&self) -> &str {
         &self.planned
     }
 
-    /// How many rows and columns are its own.
+    /// Numbers of own rows and columns.
     #[getter]
     fn own_lengths(&self) -> (usize, usize) {
         (self.own[0].len(), self.own[1].len())
@@ -165,13 +165,13 @@ impl Rank {
             return Err(Failure::new(Kind::BadVector, "out shares memory with x").hinted(SHARED).into());
         }
         self.share.with(py, |share| {
-            // Nobody knows in which stream a piece was written.
+            // The stream in which a piece was written is unknown.
             self.gpu.wait()?;
             Ok(with_share!(share, share => multiply(share, (alpha, beta), (x, y)))?)
         })
     }
 
-    /// Whether a piece of this operator is that of an x; of a square matrix it is.
+    /// True if a piece of this operator is that of an x; of a square matrix it is.
     fn is_x(&self, piece: &Piece) -> PyResult<bool> {
         self.check("piece", piece, true)?;
         Ok(piece.whole.is_x)
@@ -196,7 +196,7 @@ impl Rank {
         self.share.free(py);
     }
 
-    /// Whether `free` was called.
+    /// True if `free` was called.
     #[getter]
     fn is_freed(&self) -> bool {
         self.share.is_freed()
@@ -217,7 +217,7 @@ enum AnyPlanned {
 }
 
 impl AnyPlanned {
-    /// What all ranks have to have alike, whose GPUs are called `gpu`: a line each.
+    /// Properties that all ranks must share, on GPUs called `gpu`: a line each.
     fn digest(&self, gpu: &str) -> String {
         match self {
             Self::F32(distributed) => distributed.digest(gpu).to_string(),
@@ -226,7 +226,7 @@ impl AnyPlanned {
     }
 }
 
-/// What all ranks of a communicator are told: 128 bytes, drawn by one of them.
+/// NCCL identity for all ranks of a communicator: 128 bytes, drawn by one of them.
 #[pyfunction]
 pub(crate) fn nccl_identity(py: Python<'_>) -> PyResult<Vec<u8>> {
     Ok(forked::work(py, identity)??)

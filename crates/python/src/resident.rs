@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use sparsight::device::DeviceCsr;
 use sparsight::matrix::Csr;
 
-/// What is asked for beside the matrix.
+/// Request beside the matrix.
 struct Wanted<'a> {
     device: &'a Opened,
     candidate: Option<&'a str>,
@@ -50,7 +50,7 @@ fn make<T: Value>(
 
 /// Prepares a matrix from the arrays of CSR at these addresses, after everything that is queued on the GPU: the first candidate of the
 /// advice that fits, or the one that is named. Of `matrix`, which has the same pattern, no value is looked at. When it returns,
-/// nobody reads the arrays any more.
+/// the arrays are not read any more.
 #[pyfunction]
 #[pyo3(signature = (matrix, advice, device, candidate, updates, indptr, indices, values))]
 #[allow(clippy::too_many_arguments)]
@@ -67,7 +67,7 @@ pub(crate) fn prepare_resident(
 ) -> PyResult<Prepared> {
     let made = forked::work(py, || {
         let device = Opened::open(device)?;
-        // Nobody knows in which stream the arrays were written.
+        // The stream in which the arrays were written is unknown.
         device.wait()?;
         let wanted = Wanted { device: &device, candidate, updates };
         let arrays = (indptr, indices, values);

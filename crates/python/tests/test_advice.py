@@ -149,7 +149,7 @@ def test_a_matrix_is_asked_about_twice_without_being_looked_at_again(grid):
 
 @pytest.fixture
 def unknown_gpu(monkeypatch):
-    """A GPU that is known from the moment on when somebody has calibrated it; who did so, and how often."""
+    """A GPU that is known as soon as it is calibrated; the callers that did so, in order."""
     calls, real = [], _advice._core.advise
 
     def advise(matrix, name, device, *more):

@@ -130,7 +130,7 @@ def test_vectors_stay_on_the_gpus(dtype, gpus, on_two, rng):
     assert near(operator.gather(operator.multiply(xs)), a, 2 * x + 1, dtype), "what is written there is multiplied"
 
 
-def test_products_wait_for_whoever_still_writes(gpus, on_two):
+def test_products_wait_for_pending_writes(gpus, on_two):
     _, torch = gpus
     a = sparsight.gallery("stencil2d,n=60")
     operator = on_two(a)

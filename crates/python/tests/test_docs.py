@@ -108,7 +108,7 @@ def test_what_the_tutorial_shows_is_what_is_printed():
     if os.environ.get("SPARSIGHT_WRITE_BOOK") and shown[1] != printed:
         README.write_text(text[: shown.start(1)] + printed + text[shown.end(1) :])
         return
-    assert shown[1] == printed, "SPARSIGHT_WRITE_BOOK=1 python -m pytest crates/python/tests/test_docs.py writes it anew"
+    assert shown[1] == printed, "SPARSIGHT_WRITE_BOOK=1 python -m pytest crates/python/tests/test_docs.py writes it again"
 
 
 def test_all_generators_are_named():

@@ -68,6 +68,6 @@ def test_a_pathfinder_that_finds_nothing_is_no_fault(fault, looked_in, monkeypat
     assert _plan._folder_by_pathfinder() == [], "not installed"
 
 
-def test_nobody_looks_for_nvrtc_for_the_processor(looked_in, grid):
+def test_the_processor_needs_no_nvrtc(looked_in, grid):
     sparsight.plan(grid).prepare("cpu")
     assert looked_in == [] and not _plan._told

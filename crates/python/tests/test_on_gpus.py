@@ -85,7 +85,7 @@ def test_links_and_parts_are_given(plan, links):
     rows = plan._matrix.shape[0]
     ours = plan.on_gpus([2], links=links)
     assert ours.links["source"] == str(links) and ours.links["queue_s"] == 24e-6
-    assert ours[1].extrapolated, "nobody measured them"
+    assert ours[1].extrapolated, "they were not measured"
     anywhere = np.random.default_rng(1).integers(0, 2, rows)
     dealt = plan.on_gpus([2], parts=anywhere)
     assert dealt.to_dict()["deal"] == "parts" and dealt[1].exchanged_bytes > 10 * plan.on_gpus([2])[1].exchanged_bytes

@@ -252,7 +252,7 @@ def test_it_is_freed_at_the_end_of_with(grid):
             one @ np.ones(900)
 
 
-def test_a_pair_is_gone_as_soon_as_nobody_has_it(grid):
+def test_an_operator_and_its_transpose_are_freed_with_the_last_reference(grid):
     gc.collect()
     gc.disable()
     try:

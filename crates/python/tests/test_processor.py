@@ -35,14 +35,14 @@ def stopped_after(count):
     return seen
 
 
-def test_what_nobody_calibrated_says_how(cache):
+def test_an_uncalibrated_processor_says_how_to_calibrate_it(cache):
     with pytest.raises(sparsight.NoProfile, match="processor .* was not calibrated yet") as unknown:
         sparsight.advise(sparsight.gallery("stencil2d,n=30"), device="cpu")
     assert 'calibrate("cpu")' in unknown.value.hint and 'prepare("cpu")' in unknown.value.hint
 
 
 @pytest.mark.parametrize("recipe", ["fem,n=12,unknowns=3", "stencil3d,n=12,points=27", "arrow,n=300"])
-def test_a_plan_for_a_gpu_runs_plain_csr_on_a_processor_that_nobody_calibrated(cache, recipe):
+def test_a_plan_for_a_gpu_runs_plain_csr_on_an_uncalibrated_processor(cache, recipe):
     a = sparsight.gallery(recipe)
     plan = sparsight.plan(a, device="nvidia-h200", transpose=True)
     x = np.random.default_rng(1).standard_normal(a.shape[1])

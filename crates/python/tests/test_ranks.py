@@ -160,7 +160,7 @@ def test_where_one_process_fails_all_do(what, both, other):
             _core.prepare_rank = functools.partial(prepare_rank, {what})
         assert tried(lambda: plan.prepare(ranks=True)) is None
         _core.prepare_rank = prepare_rank
-        assert plan.prepare(ranks=True) is not None, "they can begin anew"
+        assert plan.prepare(ranks=True) is not None, "they can begin again"
         """,
     )
     assert said[0].startswith("SparsightError") and said[1].startswith(other)
@@ -180,7 +180,7 @@ def test_ctrl_c_in_one_process_is_told_to_the_others(when):
         except (KeyboardInterrupt, sparsight.SparsightError) as error:
             print(type(error).__name__, *error.args)
         _core.prepare_rank = prepare_rank
-        assert plan.prepare(ranks=True) is not None, "they can begin anew"
+        assert plan.prepare(ranks=True) is not None, "they can begin again"
         """,
     )
     assert said[0].splitlines() == ["SparsightError rank 1: KeyboardInterrupt"] and said[1].splitlines() == ["KeyboardInterrupt"]

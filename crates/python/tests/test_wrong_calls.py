@@ -296,5 +296,5 @@ def test_what_describes_itself_rightly_is_multiplied_in_its_stream(monkeypatch):
     assert len(on_gpu.launched) == 2
 
 
-def test_nobody_knows_where_an_address_lies_that_no_driver_gave():
+def test_an_address_that_no_driver_gave_has_no_gpu():
     assert _core.gpu_of(0) is None and _core.gpu_of(np.ones(3).ctypes.data) is None

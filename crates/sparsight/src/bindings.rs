@@ -1,4 +1,4 @@
-//! For bindings to other languages: devices of this machine by name, and processes that were forked.
+//! Support for bindings to other languages: devices of this machine by name, and processes that were forked.
 //!
 //! A process that was forked from one in which this library has worked has none of its parent's threads, and cannot use its GPU.
 //! Programs in Rust start new processes, but hosts of a binding fork. A binding calls [`begin`] before it asks threads or a driver,

@@ -1,5 +1,5 @@
-//! One matrix on several devices, from their profiles alone: how fast the best candidate of each will be, what limits it
-//! there, and what that is worth.
+//! Comparison of one matrix on several devices, from their profiles alone: the time of the best candidate of each, its limiting
+//! resource, and its value for the price.
 //!
 //! ```text
 //! profiles, features -> Advice of each -> the first few of each, and one candidate that all are asked for
@@ -26,17 +26,17 @@ pub struct Contender<'p> {
     pub power_w: Option<f64>,
 }
 
-/// One matrix on several devices.
+/// Comparison of one matrix on several devices.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Comparison {
-    /// One a contender, in their order.
+    /// Devices in the order of the contenders.
     pub devices: Vec<ComparedDevice>,
     /// The candidate that all devices were asked for; `None` if none was wanted, or no device can predict one.
     pub common: Option<Candidate>,
 }
 
-/// One device of a [`Comparison`].
+/// A device of a [`Comparison`].
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ComparedDevice {
@@ -57,7 +57,7 @@ pub struct Compared {
     /// Seconds a product, its share of conversion and upload in it where products are counted; `None` if what these
     /// take was not measured.
     pub time: Option<Span>,
-    /// How many times as fast as the first device, 1 for that itself. The ends are those of both times' intervals, as
+    /// Speedup over the first device, 1 for that itself. The ends are those of both times' intervals, as
     /// if both devices went wrong in opposite directions: where they enclose 1, the order is not known.
     pub speed: Option<Speed>,
     /// Products a second for each unit of price.
@@ -78,7 +78,7 @@ impl Compared {
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Span {
-    /// As predicted.
+    /// Predicted value.
     pub time: Seconds,
     /// Lower end.
     pub low: Seconds,
@@ -90,7 +90,7 @@ pub struct Span {
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Speed {
-    /// As predicted.
+    /// Predicted value.
     pub ratio: f64,
     /// Lower end.
     pub low: f64,
@@ -98,16 +98,16 @@ pub struct Speed {
     pub high: f64,
 }
 
-/// What takes the time of a product, as far as its predicted time and the device's rates show. The first that applies,
+/// Limiting resource of a product, as far as its predicted time and the device's rates show. The first that applies,
 /// in this order.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Limit {
-    /// One launch of an empty kernel takes at least half of the time: this fraction of it.
+    /// Launch: an empty kernel takes at least half of the time, this fraction of it.
     Launch(f64),
     /// The matrix fills less than one strip of a GPU, whose threads have too few others to hide their waiting behind:
     /// this fraction of a strip.
     Occupancy(f64),
-    /// What the product cannot avoid moving comes faster than the device copies, so from a cache: this many times the
+    /// Cache: the bytes that a product cannot avoid moving come faster than the device copies, this many times the
     /// copy rate.
     Cache(f64),
     /// It comes at this fraction of the copy rate, at least half.
@@ -123,7 +123,7 @@ pub enum Limit {
 const MOST: f64 = 0.5;
 
 impl Limit {
-    /// Of a candidate on the device with `facts`, for the matrix with `features`.
+    /// Limit of a candidate on the device with `facts`, for the matrix with `features`.
     pub fn of(advised: &Advised, facts: &DeviceFacts, features: &Features) -> Self {
         let launch = facts.launch_s.0 / advised.prediction.time.0;
         let filled = filled(advised.candidate, facts, features);
@@ -138,7 +138,7 @@ impl Limit {
         }
     }
 
-    /// One word: `launch`, `occupancy`, `cache`, `bandwidth`, `latency` or `unknown`.
+    /// Name: `launch`, `occupancy`, `cache`, `bandwidth`, `latency` or `unknown`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Launch(_) => "launch",
@@ -202,7 +202,7 @@ impl Span {
         1.0 / self.time.0
     }
 
-    /// How many times as fast as `other` this is.
+    /// Speedup of this over `other`.
     fn against(&self, other: &Self) -> Speed {
         Speed {
             ratio: other.time.0 / self.time.0,
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn speeds_are_against_the_best_of_the_first_and_their_ends_come_from_both_intervals() {
+    fn speeds_are_relative_to_the_best_of_the_first_device() {
         let profile = &Profile::shipped("nvidia-h200").unwrap();
         let contenders = [
             Contender { profile, price: Some(4.0), power_w: None },
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn a_common_candidate_is_the_fastest_that_the_first_knows_and_is_refused_where_it_cannot_be() {
+    fn a_common_candidate_is_the_fastest_on_the_first_device() {
         let profile = &Profile::shipped("nvidia-h200").unwrap();
         let contender = Contender { profile, price: None, power_w: None };
         let mut without = advice(vec![advised(ELL, 5.0, None)]);

@@ -1,4 +1,4 @@
-//! What can go wrong above the devices: profiles on disk, records, and whatever the crates below report.
+//! Errors above the devices: profiles on disk, records, and errors of the crates below.
 
 use crate::missing::Missing;
 use sparsight_device::DeviceError;
@@ -57,7 +57,7 @@ pub enum Error {
     /// A profile's folder that is not there.
     #[error("{}: there is no such folder", path.display())]
     NoFolder {
-        /// Where it was looked for.
+        /// The missing folder.
         path: PathBuf,
         /// Tells whether a profile that is part of the program has this name.
         is_shipped: bool,
@@ -75,7 +75,7 @@ pub enum Error {
     OtherVendor {
         /// Asked for.
         name: String,
-        /// Whose it is.
+        /// Vendor of that GPU.
         vendor: &'static str,
     },
     /// A profile without what is asked of it.
@@ -99,7 +99,7 @@ pub enum Error {
     Unmeasured {
         /// The profile's name.
         profile: String,
-        /// Which measurement.
+        /// Name of the missing measurement.
         missing: String,
         /// Command that measures it.
         command: String,
@@ -117,7 +117,7 @@ pub enum Error {
     /// A GPU for which no other one's predictions can be made to answer.
     #[error("{device} could not be calibrated: {why}")]
     NotCalibrated {
-        /// Its name.
+        /// Name of the device.
         device: String,
         /// Cause.
         why: String,
@@ -150,7 +150,7 @@ pub enum Error {
     /// The present implementation has no predicted time.
     #[error("break-evens cannot be counted from {name}: {why}")]
     NotRunNow {
-        /// As it was named.
+        /// Name as typed.
         name: String,
         /// Why there is no time of it.
         why: String,
@@ -166,7 +166,7 @@ pub enum Error {
     /// More GPUs are asked about than are predicted at one time.
     #[error("{together} GPUs over all numbers of them: at most {most} are predicted at one time")]
     TooManyGpus {
-        /// How many, all numbers together.
+        /// Sum of all numbers of GPUs.
         together: usize,
         /// The limit.
         most: usize,
@@ -177,7 +177,7 @@ pub enum Error {
     /// Measurements of a device that contradict each other.
     #[error("{reason}")]
     Contradictory {
-        /// Which, and how.
+        /// Name and contradiction.
         reason: String,
     },
     /// A device's refusal or failure.
@@ -231,7 +231,7 @@ impl Error {
             ),
             Self::Unmeasured { command, .. } => Some(format!("`{command}` measures it")),
             Self::TooManyGpus { .. } => Some("ask about fewer numbers, or smaller ones".to_owned()),
-            Self::Contradictory { .. } => Some("measure the device anew with nothing else running on it".to_owned()),
+            Self::Contradictory { .. } => Some("measure the device again with nothing else running on it".to_owned()),
             Self::File { source, .. } if source.kind() == ErrorKind::StorageFull => {
                 Some("free some space and run the same command again: it goes on where it stopped".to_owned())
             }
@@ -242,10 +242,10 @@ impl Error {
                 Some("wait for it, or give each run a folder of its own and put their .jsonl files together with cat".to_owned())
             }
             Self::Schema { path, .. } if name_of(path).starts_with("rescaling.json") => Some(
-                "`sparsight calibrate -o DIR` makes it anew of what was measured, and measures nothing".to_owned(),
+                "`sparsight calibrate -o DIR` computes it again from the recorded times, and measures nothing".to_owned(),
             ),
             Self::Schema { .. } | Self::Damaged { .. } => {
-                Some("`sparsight lab fit DIR` writes the models anew".to_owned())
+                Some("`sparsight lab fit DIR` writes the models again".to_owned())
             }
             _ => None,
         }

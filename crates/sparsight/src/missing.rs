@@ -1,4 +1,4 @@
-//! What a profile lacks, and what makes it.
+//! Missing parts of a profile, with the command that makes each.
 
 use crate::model_name::ModelName;
 use sparsight_matrix::Dtype;
@@ -56,7 +56,7 @@ impl Missing {
                  `sparsight lab fit {profile}` makes it of what is measured already"
             ),
             Self::Rates => format!(
-                "on a machine with the device `sparsight calibrate -o DIR` measures them; of a device that nobody here has, \
+                "on a machine with the device `sparsight calibrate -o DIR` measures them; for a device that you do not have, \
                  write them into a data sheet, `--to my-gpu.toml`; with transfer.json, `--to {profile} --model guo-wang-2013` \
                  does without"
             ),
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_ends_the_sentence() {
+    fn missing_content_completes_the_error_sentence() {
         let model = Missing::Model { model: ModelName::StripCache, dtype: Dtype::F32 };
         for (missing, text) in [
             (Missing::Models, "fitted models"),

@@ -9,22 +9,22 @@ use std::fmt;
 pub enum ModelName {
     /// The papers' strip model.
     Strip,
-    /// The same with a second regime beyond the L2.
+    /// The strip model with a second regime beyond the L2.
     StripCache,
     /// The papers' strip model, fitted to benchmark matrices with uniform row lengths.
     StripUniform,
-    /// The same with normal row lengths.
+    /// The strip model with normally distributed row lengths.
     StripNormal,
     /// Regression trees learned from measured matrices.
     Boosting,
     /// A model that learns and that another crate added, by its name ([`add_models`](crate::models::add_models)).
     Added(&'static str),
-    /// For each kernel the learned model that cross-validation found best; a strip model where nothing was learned.
+    /// For each kernel the learned model with the best cross-validation; a strip model where nothing was learned.
     Best,
 }
 
 impl ModelName {
-    /// Its text in flags, output and files.
+    /// Name in flags, output and files.
     pub(crate) const fn text(self) -> &'static str {
         if let Some(variant) = self.variant() {
             return variant.name();

@@ -23,7 +23,7 @@ fn median(mut all: Vec<f64>) -> f64 {
 }
 
 #[test]
-fn beyond_the_l2_facts_alone_carry_times_from_one_chip_to_the_other_within_a_tenth() {
+fn beyond_the_l2_rescaling_by_facts_is_within_a_tenth() {
     let [h200, h100] = ["nvidia-h200", "nvidia-h100"].map(folder);
     let facts = [&h200, &h100].map(|folder| folder.device().unwrap().facts);
     let key = |record: &CorpusRecord| (record.matrix.clone(), record.dtype);

@@ -1,4 +1,4 @@
-//! A corpus has no time for candidates that nobody will choose: they are recorded with their first time.
+//! Hopeless candidates of a corpus are recorded with the time of their first run.
 
 mod support;
 
@@ -59,7 +59,7 @@ fn they_keep_their_time_and_cost_one_product_beside_the_check() {
 }
 
 #[test]
-fn nothing_changes_where_all_are_of_one_speed() {
+fn candidates_of_equal_speed_are_all_measured_fully() {
     let recipe = "stencil2d,n=10";
     let (whole, batches, ..) = measured(recipe, None);
     let (brief, brief_batches, ..) = measured(recipe, Some(HOPELESS));

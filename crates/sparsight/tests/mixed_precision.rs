@@ -55,7 +55,7 @@ fn it_is_ranked_beside_the_others_where_asked_for_and_changes_nothing_of_them() 
 }
 
 #[test]
-fn where_there_is_none_nothing_is_added() {
+fn mixed_precision_changes_no_advice_in_f32() {
     let a = matrix("stencil2d,n=50");
     let profile = Profile::shipped("nvidia-h200").unwrap();
     let of = |mixed_precision| {

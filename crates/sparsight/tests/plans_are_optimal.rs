@@ -97,7 +97,7 @@ fn halves_that_differ_are_cut() {
 
 /// No part takes less than a launch.
 #[test]
-fn what_takes_less_than_two_launches_is_not_cut() {
+fn matrices_faster_than_two_launches_are_not_cut() {
     let a = matrix("banded,n=2000,band=1");
     let launch = Profile::shipped("nvidia-h200").unwrap().device.facts.launch_s;
     for model in [ModelName::Best, ModelName::Strip, ModelName::StripCache] {
@@ -161,7 +161,7 @@ fn no_other_partition_is_predicted_to_be_faster() {
 }
 
 #[test]
-fn what_takes_two_launches_shares_none_and_is_no_fused_strategy() {
+fn kernels_with_two_launches_are_not_fused() {
     let a = matrix("power-law,n=30000");
     let only = |formats: &[Format]| -> Vec<Candidate> {
         all().into_iter().filter(|c| formats.contains(&c.format())).collect()

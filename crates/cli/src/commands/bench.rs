@@ -87,7 +87,7 @@ const TABLE: Layout = Layout {
     ],
 };
 
-/// One matrix and its measurements.
+/// A matrix and its measurements.
 struct Benched {
     title: String,
     features: Features,
@@ -261,7 +261,7 @@ fn change(before: BenchedBefore) -> &'static str {
     }
 }
 
-/// Its name in tables: `csr-vector t8 b256`, `my.cu b128`.
+/// Name in tables: `csr-vector t8 b256`, `my.cu b128`.
 fn name(kernel: &BenchedKernel) -> String {
     match kernel {
         BenchedKernel::Ours(named) => candidate(&named.id),
@@ -293,7 +293,7 @@ fn show_one(
         match &c.outcome {
             MeasuredOutcome::Time { measured_s, spread, samples } => {
                 timed += 1;
-                // Whoever brings a kernel wants to see it, wherever it stands.
+                // The user's own kernel is always shown, whatever its rank.
                 if timed > context.top() && matches!(c.candidate, BenchedKernel::Ours(_)) {
                     continue;
                 }

@@ -127,7 +127,7 @@ impl Weights {
         Ok(Self(weights))
     }
 
-    /// By what a table calls the matrix, or a corpus.
+    /// Weight of a matrix, by its name in tables or in a corpus.
     fn of(&self, source: &MatrixSource) -> f64 {
         let found = self.0.get(&source.title()).or_else(|| self.0.get(&source.record_name()));
         found.copied().unwrap_or(1.0)
@@ -373,7 +373,7 @@ impl Compare {
         cells
     }
 
-    /// With `--iterations`: conversion, upload and all products.
+    /// Time of conversion, upload and all products, with `--iterations`.
     fn in_all(&self, one: &Compared) -> Option<Seconds> {
         one.in_all(self.iterations?.get())
     }

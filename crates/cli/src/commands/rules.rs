@@ -93,7 +93,7 @@ impl Set {
         }
     }
 
-    /// Whether blocks or diagonals are worth it, or even possible, row offsets do not tell.
+    /// Returns true if rules may choose the candidate; never for blocks and diagonals, of which row offsets tell nothing.
     fn holds(self, candidate: &Candidate) -> bool {
         let (vendors, format) = (candidate.kernel.is_vendors(), candidate.format());
         match self {

@@ -24,7 +24,7 @@ use chart::Chart;
 /// A figure with the name of its file.
 #[derive(Debug)]
 pub(crate) struct Plot {
-    /// Without extension; the same for the same content.
+    /// Name without extension; the same for the same content.
     name: String,
     chart: Chart,
 }

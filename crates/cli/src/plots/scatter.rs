@@ -79,7 +79,7 @@ fn guides(axis: &Axis) -> Vec<Series> {
     ]
 }
 
-/// The same colour for a model in every figure.
+/// Colour of a model, the same in every figure.
 pub(super) fn colour(model: ModelName) -> &'static str {
     let place = ModelName::all().iter().position(|m| *m == model).unwrap_or(0);
     COLOURS[place % COLOURS.len()]

@@ -62,7 +62,7 @@ pub(crate) struct ReportedProvenance {
     pub(super) date: Option<String>,
 }
 
-/// How the matrix was reordered beforehand.
+/// Reordering of the matrix before.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub(crate) struct ReportedOrder {
     pub(super) by: String,
@@ -74,7 +74,7 @@ pub(crate) struct ReportedSentence {
     pub(super) text: String,
 }
 
-/// What to use, by ids of candidates.
+/// Recommended candidate, by ids of candidates.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub(crate) struct ReportedVerdict {
     pub(super) best: String,
@@ -167,7 +167,7 @@ pub(crate) struct ReportedStrategy {
     predicted_s: Seconds,
     low_s: Seconds,
     high_s: Seconds,
-    /// From the first row on. They end before the last one where the answer was shortened.
+    /// Parts from the first row on. They end before the last one where the answer was shortened.
     pub(super) parts: Vec<ReportedPart>,
 }
 
@@ -198,7 +198,7 @@ pub(crate) struct ReportedRun {
 }
 
 impl Reported {
-    /// From the output of `advise --json` or `plan --json`.
+    /// Parses the output of `advise --json` or `plan --json`.
     ///
     /// # Errors
     /// What is wrong, by the path of the field: no JSON, of another schema, or with a value that neither command writes.
@@ -286,7 +286,7 @@ impl ReportedPart {
 }
 
 impl ReportedPlan {
-    /// What was run.
+    /// Measured runs.
     pub(super) fn measured(&self) -> &[ReportedRun] {
         self.measured.as_deref().unwrap_or_default()
     }

@@ -23,9 +23,9 @@ const NO_ROW: f64 = 0.5;
 /// Numbers of threads that share a row.
 #[derive(Debug, Default)]
 pub(super) struct Teams {
-    /// Those of the ranked kernels, each above 1.
+    /// Thread counts of the ranked kernels, each above 1.
     pub(super) all: BTreeSet<u64>,
-    /// That of the best kernel; `None` if it has no fixed number.
+    /// Thread count of the best kernel; `None` if it has no fixed number.
     pub(super) best: Option<u64>,
 }
 

@@ -3,7 +3,7 @@
 //
 //   FAULT=full   nothing of that write arrives
 //   FAULT=half   half of it does, as write(2) may say
-//   FAULT=once   half of it does, and the disk is not full: whoever wrote has to go on
+//   FAULT=once   half of it does, and the disk is not full: the writer has to go on
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

@@ -102,7 +102,7 @@ pub fn rounded(text: &str) -> String {
     text.lines().map(round).collect::<Vec<_>>().join("\n")
 }
 
-/// Facts of a GPU that nobody builds.
+/// Facts of an invented GPU.
 fn facts() -> DeviceFacts {
     DeviceFacts {
         name: "Made-up GPU".to_owned(),
@@ -121,7 +121,7 @@ fn facts() -> DeviceFacts {
     }
 }
 
-/// Facts of a CPU that nobody builds: four workers and a twentieth of the GPU's bandwidth.
+/// Facts of an invented CPU: four workers and a twentieth of the GPU's bandwidth.
 fn cpu_facts() -> DeviceFacts {
     DeviceFacts {
         name: "Made-up CPU".to_owned(),

@@ -38,7 +38,7 @@ pub(super) fn all_last_level_caches() -> Bytes {
     if caches.is_empty() { ASSUMED } else { Bytes(caches.iter().map(|cache| cache.bytes.0).sum()) }
 }
 
-/// Where no cache is known, what is assumed to have to be displaced: more than most machines have. Chosen.
+/// Cache that is assumed to have to be displaced where none is known: more than most machines have. Chosen.
 const ASSUMED: Bytes = Bytes(64 << 20);
 
 /// A cache; the level decides in comparisons.
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_linux_writes_is_read() {
+    fn cpuinfo_meminfo_and_cache_sizes_are_parsed() {
         let cpuinfo = "processor\t: 0\nmodel name\t: Some CPU @ 3.0 GHz\nmodel name\t: other\n";
         assert_eq!(field(cpuinfo, "model name"), Some("Some CPU @ 3.0 GHz"));
         assert_eq!(field("processor\t: 0\n", "model name"), None);

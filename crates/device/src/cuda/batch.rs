@@ -49,7 +49,7 @@ const READ: usize = 2;
 const FLUSH_ELEMENT: u64 = 16;
 const FLUSH_FACTOR: u64 = 2;
 
-/// How often arrays are read before a batch, each time by other multiprocessors. On an H200, whose L2 has two parts, cuSPARSE's
+/// Number of times that arrays are read before a batch, each time by other multiprocessors. On an H200, whose L2 has two parts, cuSPARSE's
 /// products take up to 1.6 times as long in turn with others as alone if nothing is read, 1.4 times if it is read once, and 1 %
 /// more or less from 16 times on (docs/measuring.md, "Warm and cold").
 const PASSES: u64 = 16;
@@ -65,7 +65,7 @@ pub(super) struct BatchTimer {
     timed_out: SharedWord,
     /// A word to which a kernel that reads arrays might write, so that its reads cannot be optimised away.
     never: DeviceArray<u32>,
-    /// One batch at a time.
+    /// State of the batch; one batch at a time.
     state: Mutex<State>,
     l2: Bytes,
     multiprocessors: u32,

@@ -55,7 +55,7 @@ impl Context {
         Ok(context)
     }
 
-    /// The same with a stream on `multiprocessors` of the device, whose number is `index`.
+    /// Retains the context with a stream on `multiprocessors` of the device, whose number is `index`.
     ///
     /// # Errors
     /// [`DeviceError::NoSuchPart`] if the driver does not deal out that many.
@@ -201,7 +201,7 @@ impl Drop for Context {
 
 impl Memory for Context {
     fn id(&self) -> usize {
-        // Whoever asks holds it, so that no other one has this address meanwhile.
+        // The caller holds the context, so no other one has this address meanwhile.
         std::ptr::from_ref(self).addr()
     }
 

@@ -25,7 +25,7 @@ pub enum Argument<'a> {
 
 /// Device memory without its element type.
 pub trait DeviceMemory: std::fmt::Debug {
-    /// Its address on the device; 0 if it is empty.
+    /// Address on the device; 0 if it is empty.
     fn address(&self) -> u64;
 }
 

@@ -96,7 +96,7 @@ pub fn key(source: &KernelSource, arch: super::Arch, nvrtc: (u32, u32)) -> u128 
     hash_parts(parts.into_iter().chain(source.definitions.iter().map(String::as_bytes)))
 }
 
-/// One number for all CUDA kernels of the catalogue, to be recorded beside what was measured with them: it changes
+/// Hash of all CUDA kernels of the catalogue, to be recorded beside what was measured with them: it changes
 /// with any source and any definition.
 pub fn catalogue_hash() -> String {
     let sources: Vec<KernelSource> = Dtype::ALL

@@ -70,7 +70,7 @@ const OLDEST_CUDA: u32 = 12_080;
 /// growth, and fragments too small for a large array.
 const RESERVE: u64 = 256 << 20;
 
-/// One CUDA GPU, or a part of one. It may be used from several threads; what is loaded on it keeps it open.
+/// A CUDA GPU, or a part of one. It may be used from several threads; what is loaded on it keeps it open.
 #[derive(Debug, Clone)]
 pub struct Cuda {
     device: GpuDevice,
@@ -175,7 +175,7 @@ impl Cuda {
         Self::in_context(Context::retain(Self::device(index)?)?, true)
     }
 
-    /// The same without measuring the rates, which are 0 in its facts: for callers that multiply and do not predict.
+    /// Opens without measuring the rates, which are 0 in its facts: for callers that multiply and do not predict.
     ///
     /// # Errors
     /// As [`Cuda::open`].

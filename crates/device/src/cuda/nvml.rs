@@ -38,7 +38,7 @@ struct Functions {
 }
 
 impl Functions {
-    /// Those of the library, initialised; once in the life of the program.
+    /// Functions of the library, initialised; once in the life of the program.
     fn get() -> Option<Arc<Self>> {
         static FOUND: OnceLock<Option<Arc<Functions>>> = OnceLock::new();
         FOUND.get_or_init(|| Self::open().map(Arc::new)).clone()
@@ -71,7 +71,7 @@ pub(super) struct ClockReader {
 }
 
 impl ClockReader {
-    /// Of a device of the driver's; `None` if nothing can be asked about it.
+    /// Opens a device of the driver's; `None` if NVML does not know it.
     pub(super) fn open(device: sys::CUdevice) -> Option<Self> {
         let mut bus_id = [0 as c_char; 32];
         // SAFETY: as many characters as there is room for.

@@ -46,7 +46,7 @@ impl SharedWord {
         self.atomic().load(Ordering::SeqCst)
     }
 
-    /// Its address on the device.
+    /// Address on the device.
     pub(super) fn address(&self) -> u64 {
         self.device
     }

@@ -44,7 +44,7 @@ struct Buffer {
 unsafe impl Send for Buffer {}
 
 impl Staging {
-    /// In the current context.
+    /// Allocates in the current context.
     pub(super) fn new() -> Result<Self, DeviceError> {
         Ok(Self { buffers: [Buffer::new()?, Buffer::new()?, Buffer::new()?] })
     }

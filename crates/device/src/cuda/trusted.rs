@@ -30,14 +30,14 @@ enum Fault {
     Relative,
     WritableByEverybody,
     WritableByItsGroup,
-    /// By that user, who is neither root nor the one that runs this program.
+    /// Owned by that user, who is neither root nor the one that runs this program.
     Owned(u32),
     /// The file does not exist, or its kind cannot be read.
     Unknown,
 }
 
 impl Refusal {
-    /// For a list in which `folder` stands already: `writable by everybody`, or of another path
+    /// Text for a list in which `folder` stands already: `writable by everybody`, or of another path
     /// `/opt is writable by everybody`.
     pub(super) fn beside(&self, folder: &Path) -> String {
         if self.path == folder { self.fault.to_string() } else { self.to_string() }
@@ -77,7 +77,7 @@ pub(super) fn trusted(file: &Path) -> Result<PathBuf, Refusal> {
     first.map_or(Ok(real), Err)
 }
 
-/// The same, of a file to which not even its group may write, nor to the folder that holds it.
+/// Checks a file to which not even its group may write, nor to the folder that holds it.
 ///
 /// # Errors
 /// As [`trusted`].
@@ -130,7 +130,7 @@ mod tests {
 
     const OURS: u32 = 1000;
 
-    /// Of a folder somewhere above the file.
+    /// Fault of a folder somewhere above the file.
     fn above(mode: u32, owner: u32) -> Option<Fault> {
         fault(mode, owner, Some(OURS), true)
     }

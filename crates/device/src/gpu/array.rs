@@ -149,7 +149,7 @@ impl<T: Copy> DeviceArray<T> {
         self.bytes.bytes == 0
     }
 
-    /// Its address, as a kernel's argument and for other libraries; 0 if it is empty.
+    /// Address, as a kernel's argument and for other libraries; 0 if it is empty.
     pub fn address(&self) -> u64 {
         self.bytes.address
     }
@@ -193,7 +193,7 @@ impl<T: Scalar> DeviceArray<T> {
         Ok(data)
     }
 
-    /// The same into memory that is there already: touching gigabytes of new memory takes longer than the copy.
+    /// Reads into memory that is there already: touching gigabytes of new memory takes longer than the copy.
     ///
     /// # Errors
     /// [`DeviceError::Driver`].
@@ -202,7 +202,7 @@ impl<T: Scalar> DeviceArray<T> {
         self.read_to(data)
     }
 
-    /// The same into a slice as long as the array.
+    /// Reads into a slice as long as the array.
     pub(crate) fn read_to(&self, data: &mut [T]) -> Result<(), DeviceError> {
         // SAFETY: every bit pattern is a float.
         self.bytes.read(unsafe { bytes_of_mut(data) })

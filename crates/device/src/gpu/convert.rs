@@ -1,4 +1,4 @@
-//! From CSR to another format: on the host, or on the GPU itself, as the format's [`Layout`] says.
+//! Conversion of CSR to another format: on the host, or on the GPU itself, as the format's [`Layout`] says.
 
 use super::array::{DeviceBytes, bytes_of, bytes_of_mut};
 use super::device::Shared;

@@ -19,14 +19,14 @@ use sparsight_matrix::{Bytes, Csr, Dtype, Limits, Scalar};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// One GPU, or a part of one. It may be used from several threads.
+/// A GPU, or a part of one. It may be used from several threads.
 #[derive(Debug, Clone)]
 pub struct GpuDevice {
     shared: Arc<Shared>,
     converts: ConvertOn,
 }
 
-/// Where CSR is converted to other formats.
+/// Place where CSR is converted to other formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ConvertOn {
     /// The host, all of its cores; what is uploaded is the format.
@@ -217,8 +217,8 @@ impl GpuDevice {
         Self::of(gpu, false)
     }
 
-    /// The same with row offsets of 64 bits also where 32 would do: what matrices of more than 2^32 non-zeros have, to be
-    /// tried with small ones.
+    /// A device with row offsets of 64 bits where 32 would do, too: those of matrices of more than 2^32 non-zeros, to be
+    /// tested with small ones.
     pub fn with_wide_offsets(gpu: Arc<dyn Gpu>) -> Self {
         Self::of(gpu, true)
     }
@@ -233,7 +233,7 @@ impl GpuDevice {
         &self.shared
     }
 
-    /// Where matrices are converted.
+    /// Place where matrices are converted.
     pub(super) fn converts(&self) -> ConvertOn {
         self.converts
     }

@@ -30,7 +30,7 @@ struct RankState<T: Scalar> {
     y: DeviceArray<T>,
     rows: Vec<u32>,
     columns: Vec<u32>,
-    /// Its part of a vector on the host.
+    /// Part of a vector on the host.
     buffer: Vec<T>,
 }
 
@@ -47,7 +47,7 @@ impl<T: Scalar> RankState<T> {
         Ok(Self { share: on_gpu, x, y, rows, columns, buffer: Vec::new() })
     }
 
-    /// Its entries of x, and those of y if they count.
+    /// Copies its entries of x, and those of y if they count.
     fn take(&mut self, x: &[T], y: Option<&[T]>) -> Result<(), DeviceError> {
         let Self { columns, buffer, share, rows, .. } = self;
         buffer.clear();
@@ -103,7 +103,7 @@ impl<T: Scalar> DistributedProduct<T> {
         self.ranks.is_empty()
     }
 
-    /// For each rank the rows in the order of its y, and its own entries of x, likewise.
+    /// Rows of each rank in the order of its y, and the entries of x that it owns.
     pub fn owned(&self) -> impl Iterator<Item = (&[u32], &[u32])> {
         self.ranks.iter().map(|rank| (rank.rows.as_slice(), rank.columns.as_slice()))
     }

@@ -36,7 +36,7 @@ impl FreeGrid {
         unsafe { self.launch_in(None, kernel, elements, args) }
     }
 
-    /// The same in `stream`.
+    /// Launches in `stream`.
     ///
     /// # Safety
     /// As [`FreeGrid::launch`].

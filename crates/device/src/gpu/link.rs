@@ -9,7 +9,7 @@ use std::fmt::Debug;
 pub struct Message {
     /// The rank of the other.
     pub peer: usize,
-    /// Their address on this GPU.
+    /// Address on this GPU.
     pub bytes: Extent,
 }
 
@@ -23,16 +23,16 @@ pub trait Link: Debug + Send + Sync {
     /// Number of ranks.
     fn ranks(&self) -> usize;
 
-    /// Its stream, `None` if that is the device's own.
+    /// Stream of the link, `None` if that is the device's own.
     fn stream(&self) -> Option<Stream<'_>>;
 
-    /// What is queued in its stream from now on begins when everything in the device's own stream has ended.
+    /// Makes the work queued in its stream from now on begin when everything in the device's own stream has ended.
     ///
     /// # Errors
     /// A failed call.
     fn follow(&self) -> Result<(), DeviceError>;
 
-    /// What is queued in the device's own stream from now on begins when everything in its stream has ended.
+    /// Makes the work queued in the device's own stream from now on begin when everything in its stream has ended.
     ///
     /// # Errors
     /// A failed call.

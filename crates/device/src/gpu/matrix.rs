@@ -20,7 +20,7 @@ pub struct DeviceMatrix {
 }
 
 impl DeviceMatrix {
-    /// Without arrays yet.
+    /// A matrix without arrays yet.
     pub(super) fn new<T: Scalar>(
         format: Format,
         (nrows, ncols, nnz): (u64, u64, u64),
@@ -64,7 +64,7 @@ impl DeviceMatrix {
         self.numbers.extend(numbers);
     }
 
-    /// Its format.
+    /// Format of the matrix.
     pub fn format(&self) -> Format {
         self.format
     }
@@ -80,7 +80,7 @@ impl DeviceMatrix {
         self.format == other.format && self.numbers.iter().all(agrees)
     }
 
-    /// Its arrays.
+    /// Arrays of the matrix.
     pub(super) fn into_arrays(self) -> impl Iterator<Item = (&'static str, DeviceBytes)> {
         self.arrays.into_iter()
     }

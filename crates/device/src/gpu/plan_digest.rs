@@ -37,7 +37,7 @@ impl PlanDigest {
         bytes
     }
 
-    /// What was sent.
+    /// Reads a digest that was sent.
     pub(crate) fn read(bytes: &[u8]) -> Self {
         let text = String::from_utf8_lossy(bytes);
         let lines = text.lines().filter_map(|line| line.split_once('\t'));
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_differs_is_named_after_a_journey_as_before() {
+    fn a_digest_read_from_bytes_names_the_same_differences() {
         let one = PlanDigest::default().with("the GPU", "H200\nof\tsome kind").with("parts", 3);
         let came = PlanDigest::read(&one.bytes(1000));
         assert_eq!(came, one);

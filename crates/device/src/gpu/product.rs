@@ -40,7 +40,7 @@ pub(super) struct GpuProduct<T: Scalar> {
     /// The work of a product. It points to arrays of `blocks`, which is dropped after it.
     work: Work,
     blocks: Vec<DeviceMatrix>,
-    /// Of each block.
+    /// Origin of each block.
     origins: Vec<Origin>,
     dtype: Dtype,
     converts: ConvertOn,

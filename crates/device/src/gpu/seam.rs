@@ -13,7 +13,7 @@ pub trait Gpu: Debug + Send + Sync {
     /// Attributes, and rates as far as they were measured.
     fn facts(&self) -> &DeviceFacts;
 
-    /// Its memory.
+    /// Memory of the GPU.
     fn memory(&self) -> Arc<dyn Memory>;
 
     /// Bytes that a matrix, x and y may take now.
@@ -175,7 +175,7 @@ pub struct LaunchShape {
 }
 
 impl LaunchShape {
-    /// So many blocks of so many threads in a row, each argument a parameter.
+    /// A launch of `grid` blocks of `block` threads in a row, each argument a parameter.
     pub const fn linear(grid: u32, block: u32) -> Self {
         let (grid, block) = ((grid, 1, 1), (block, 1, 1));
         Self { grid, block, shared_bytes: 0, parameters: Parameters::Each, overlaps: false }
@@ -224,7 +224,7 @@ pub trait VendorProduct: Debug + Send + Sync {
 
 /// Lets products that must not run at the same time follow each other, in whichever streams they are queued.
 pub trait Fence: Debug + Send {
-    /// What is queued in `stream` from now on begins when everything between the last [`Fence::enter`] and
+    /// Makes the work queued in `stream` from now on begin when everything between the last [`Fence::enter`] and
     /// [`Fence::leave`] has ended. It costs nothing where both are the device's own stream.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! One GPU's share of a matrix that is dealt out to several.
+//! A GPU's share of a matrix that is distributed over several.
 //!
 //! ```text
 //! own stream      | interior rows                |           | boundary rows, which read the halo, too
@@ -74,9 +74,9 @@ struct Exchanged<T> {
     /// Room for them.
     packed: DeviceArray<T>,
     gives: Vec<Message>,
-    /// As if x lay at 0.
+    /// Messages to receive, as if x lay at 0.
     gets: Vec<Message>,
-    /// The same for the x of the last product.
+    /// Messages to receive for the x of the last product.
     there: Vec<Message>,
 }
 
@@ -166,7 +166,7 @@ impl<T: Scalar> GpuShare<T> {
         self.width
     }
 
-    /// Its end of the link.
+    /// The share's end of the link.
     pub fn link(&self) -> &dyn Link {
         self.link.as_ref()
     }
@@ -205,7 +205,7 @@ impl<T: Scalar> GpuShare<T> {
         self.multiply_slices(alpha, x.as_mut_slice(), beta, y.as_mut_slice())
     }
 
-    /// The same with foreign memory, or with a part of an array.
+    /// Multiplies with foreign memory, or with a part of an array.
     ///
     /// # Errors
     /// As [`GpuShare::multiply`].
@@ -240,7 +240,7 @@ impl<T: Scalar> GpuShare<T> {
         Ok(())
     }
 
-    /// Whether no other part has anything to do with it.
+    /// True if no other part is connected to it.
     fn is_alone(&self) -> bool {
         self.exchanged.gives.is_empty() && self.exchanged.gets.is_empty() && self.boundary.is_none()
     }
@@ -381,14 +381,14 @@ impl<T: Scalar> GpuShare<T> {
     }
 }
 
-/// What others give may still be under way to its memory: it is waited for, as long as [`Link::wait`] does.
+/// Waits for messages that may still be under way to its memory, as long as [`Link::wait`] does.
 impl<T: Scalar> Drop for GpuShare<T> {
     fn drop(&mut self) {
         let _ = self.link.wait();
     }
 }
 
-/// So many entries for each peer, one behind the other from `address` on.
+/// Messages of `counts` entries for each peer, one behind the other from `address` on.
 fn messages<T: Scalar>(address: u64, counts: impl Iterator<Item = (usize, usize)>) -> Vec<Message> {
     let mut next = address;
     let message = |(peer, count): (usize, usize)| {

@@ -11,7 +11,7 @@ use crate::DeviceError;
 use serde::{Deserialize, Serialize};
 use sparsight_matrix::Seconds;
 
-/// One measured time with what is needed to believe it.
+/// A measured time with its spread and conditions.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Timing {
     /// Time of one product: the median of the samples.
@@ -48,7 +48,7 @@ fn is_zero(number: &u32) -> bool {
 /// No clock used here resolves less than this.
 const CLOCK: f64 = 1e-10;
 
-/// How far from the median, as a part of it, a sample is far. Chosen: no clock or cache state seen here is so far off by itself.
+/// Relative distance from the median beyond which a sample is far. Chosen: no clock or cache state seen here is so far off by itself.
 const FAR: f64 = 0.5;
 
 /// A product that takes this many times the whole budget is hopeless whatever else is known. Chosen.
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_batch_costs_once_cancels() {
+    fn fixed_costs_of_a_batch_cancel() {
         let t = measure(steady(50e-6, 3e-6), &StoppingRule::BRISK).unwrap();
         assert!((t.time.0 - 3e-6).abs() < 1e-15, "{t:?}");
         assert_eq!(t.stopped, Stopped::Spread);
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn one_hopeless_product_is_run_once_and_recorded() {
+    fn a_hopeless_product_is_run_once_and_recorded() {
         let mut calls = 0;
         let slow = |n| {
             calls += n;

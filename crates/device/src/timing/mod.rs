@@ -1,4 +1,4 @@
-//! One believable number from batches of products: estimator, spread, stopping rule.
+//! Timing: one believable number from batches of products, with estimator, spread and stopping rule.
 //!
 //! ```text
 //! measure      batches of two lengths -> samples -> median, spread
@@ -18,11 +18,11 @@ pub use stopping::{Stopped, StoppingRule};
 use serde::{Deserialize, Serialize};
 use sparsight_matrix::Seconds;
 
-/// In what state the caches are when a product starts.
+/// State of the caches when a product starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Caches {
-    /// As the last product left them, as in an iterative solver.
+    /// Caches as the last product left them, as in an iterative solver.
     #[default]
     Warm,
     /// Emptied before each product.

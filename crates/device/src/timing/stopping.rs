@@ -24,7 +24,7 @@ pub struct StoppingRule {
 }
 
 impl StoppingRule {
-    /// For one matrix that a person waits for: 1 % spread or 0.2 s.
+    /// Rule for one matrix that a person waits for: 1 % spread or 0.2 s.
     pub const CAREFUL: Self = Self {
         spread: 0.01,
         min_samples: 7,
@@ -35,7 +35,7 @@ impl StoppingRule {
         hopeless: Seconds(f64::INFINITY),
     };
 
-    /// For profiles and corpora with thousands of candidates: 2 % spread or 4 ms.
+    /// Rule for profiles and corpora with thousands of candidates: 2 % spread or 4 ms.
     pub const BRISK: Self = Self {
         spread: 0.02,
         min_samples: 5,
@@ -46,7 +46,7 @@ impl StoppingRule {
         hopeless: Seconds(f64::INFINITY),
     };
 
-    /// For times on several GPUs, taken on the host's clock, of threads that have to find each other first: long batches, half a second
+    /// Rule for times on several GPUs, taken on the host's clock, of threads that have to find each other first: long batches, half a second
     /// at most. Chosen.
     pub const ACROSS_GPUS: Self =
         Self { budget: Seconds(0.5), batch: Seconds(20e-3), max_products: 20_000, ..Self::BRISK };

@@ -126,7 +126,7 @@ impl Link for End {
 
     fn wait(&self) -> Result<(), DeviceError> {
         self.wait_for(|_| Some(()))?;
-        // What is queued runs when somebody reads.
+        // Queued work runs when a result is read.
         Ok(())
     }
 

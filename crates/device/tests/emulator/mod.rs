@@ -2,7 +2,7 @@
 //!
 //! It shows wrong indices, wrong masks, wrong arguments, accesses behind an array and entries of y written by the wrong
 //! means, on machines without a GPU. It shows no speed, and no races between warps beyond those that two orders of them
-//! reveal. Launches are queued and run when somebody waits for them.
+//! reveal. Launches are queued and run when they are waited for.
 
 #![allow(
     dead_code,
@@ -323,7 +323,7 @@ impl Gpu for EmulatedGpu {
     }
 
     fn has_vendor(&self, kernel: Kernel) -> Result<(), DeviceError> {
-        let reason = "nobody made this GPU".to_owned();
+        let reason = "an emulated GPU has no vendor".to_owned();
         Err(DeviceError::CannotRun { kernel: kernel.to_string(), reason })
     }
 

@@ -96,7 +96,7 @@ pub fn hold_matrix_to_reference<T: Scalar>(device: &dyn Device<T>, name: &str, a
             }
         }
     }
-    // Or nobody would notice that no kernel on blocks was run.
+    // Otherwise a test without any kernel on blocks would pass.
     assert!(
         !name.ends_with("unknowns a node") || held.iter().any(|format| format.name() == "bcsr"),
         "{name}"

@@ -1,4 +1,4 @@
-//! Streams and graphs of somebody else, made with the driver's own calls.
+//! Foreign streams and graphs, made with the driver's own calls.
 
 use cudarc::driver::{result, sys};
 use sparsight_device::Stream;

@@ -54,7 +54,7 @@ static __device__ __forceinline__ VALUE scan_of_rows(unsigned int row, VALUE sum
     return sum;
 }
 
-// Brings the sum of a row to y: a plain store if nobody else writes that row, an atomic addition otherwise.
+// Brings the sum of a row to y: a plain store if no other thread writes that row, an atomic addition otherwise.
 static __device__ __forceinline__ void emit(VALUE* y, unsigned int row, VALUE sum, unsigned int row_before,
                                             unsigned int row_after, VALUE alpha, bool adds)
 {

@@ -15,7 +15,7 @@ static __device__ __forceinline__ VALUE sum_of_block(VALUE sum)
 {
     __shared__ VALUE sums[BLOCK / 32];
     sum = sum_of_team(sum, 32);
-    // Whoever is still busy with the sums of the call before.
+    // Other warps may still read the sums of the call before.
     __syncthreads();
     if (threadIdx.x % 32 == 0) {
         sums[threadIdx.x / 32] = sum;

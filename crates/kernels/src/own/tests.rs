@@ -67,7 +67,7 @@ fn directives_say_format_blocks_and_how_many_threads() {
 }
 
 #[test]
-fn one_of_ours_can_be_pasted_and_changed() {
+fn a_printed_kernel_source_can_be_pasted_and_changed() {
     for candidate in crate::catalogue(Dtype::F64).filter(|c| c.block == 128 && c.kernel.recipe().is_some()) {
         let recipe = candidate.kernel.recipe().unwrap();
         let text = format!("// sparsight: format {}\n{}", candidate.format(), recipe.sources.concat());
@@ -83,7 +83,7 @@ fn one_of_ours_can_be_pasted_and_changed() {
 }
 
 #[test]
-fn what_a_file_lacks_is_said_with_its_line() {
+fn faults_of_a_kernel_file_are_reported_with_their_line() {
     let of = |text: &str, wanted: &str| {
         let error = read(text).unwrap_err();
         assert!(error.contains(wanted), "{text}\n{error}");
@@ -129,7 +129,7 @@ fn what_a_file_lacks_is_said_with_its_line() {
 }
 
 #[test]
-fn what_this_matrix_needs_and_the_kernel_has_not_is_said() {
+fn a_kernel_that_does_not_fit_the_matrix_is_refused() {
     let kernel = read(&format!("{HEAD}const long long* row_ptr, int nnz) {{}}")).unwrap();
     let error = launches(&kernel, 64, 5000).unwrap_err();
     assert!(

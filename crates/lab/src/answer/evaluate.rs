@@ -29,14 +29,14 @@ pub struct EvaluateAnswer {
     pub trained_on: BTreeMap<String, usize>,
     /// Errors by kernel.
     pub errors: Vec<ErrorEntry>,
-    /// The same over all kernels of a format.
+    /// Errors over all kernels of a format.
     pub errors_by_format: Vec<ErrorEntry>,
-    /// The same over all kernels.
+    /// Errors over all kernels.
     pub errors_overall: Vec<ErrorEntry>,
     /// Errors of `best` by how long a product takes; absent where it was not evaluated.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub errors_by_class: Vec<ClassError>,
-    /// On how many matrices each strip model is the nearest; absent with a single one.
+    /// Number of matrices on which each strip model is the nearest; absent with a single one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub wins: Vec<KernelWins>,
     /// Measured time of the first-ranked candidate against the best measured one.
@@ -56,7 +56,7 @@ impl Answer for EvaluateAnswer {
 }
 
 impl EvaluateAnswer {
-    /// Of an evaluation on the matrices whose names start with one of `test`, and the files that were drawn of it.
+    /// Answer from an evaluation on the matrices whose names start with one of `test`, and the files that were drawn of it.
     pub fn of(profile: &Profile, test: Vec<String>, evaluation: &Evaluation, plots: Vec<PathBuf>) -> Self {
         let trained_on = evaluation.trained_on.iter();
         Self {
@@ -84,9 +84,10 @@ pub struct ClassError {
     pub dtype: Dtype,
     /// Matrices counted, by the time of the fastest of ours.
     pub class: &'static str,
-    /// How many they are.
+    /// Number of matrices.
     pub matrices: usize,
-    /// Of `|predicted - measured| / measured`, over matrices and candidates.
+    /// Accuracy of `|predicted - measured|
+    /// measured`, over matrices and candidates.
     #[serde(flatten)]
     pub error: Accuracy,
     /// Share of measured times inside their 90 % interval.
@@ -113,7 +114,7 @@ pub struct BesideVendor {
     pub dtype: Dtype,
     /// Matrices counted, by the time of the fastest of ours.
     pub class: &'static str,
-    /// How many they are, and how far apart.
+    /// Number of ratios, and their quantiles.
     #[serde(flatten)]
     pub ratios: Ratios,
 }
@@ -125,19 +126,19 @@ impl From<&VendorRow> for BesideVendor {
     }
 }
 
-/// How many matrices there are in one value type.
+/// Number of matrices in one value type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct MatrixCounts {
     /// Value type.
     pub dtype: Dtype,
     /// All.
     pub all: usize,
-    /// Those whose best time is more than twice the launch cost.
+    /// Number of matrices whose best time is more than twice the launch cost.
     pub beyond_launch: usize,
 }
 
 impl MatrixCounts {
-    /// From pairs of all and those beyond the launch.
+    /// Converts pairs of all matrices and those beyond the launch.
     pub(super) fn all(matrices: &BTreeMap<Dtype, (usize, usize)>) -> Vec<Self> {
         matrices.iter().map(|(&dtype, &(all, beyond_launch))| Self { dtype, all, beyond_launch }).collect()
     }
@@ -146,12 +147,12 @@ impl MatrixCounts {
 /// Error of one model on one kernel or format.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ErrorEntry {
-    /// On what.
+    /// Kernel or format.
     #[serde(flatten)]
     pub of: KernelOrFormat,
     /// Model.
     pub model: ModelName,
-    /// Which benchmark matrices stood for the columns.
+    /// Rule that picked the benchmark matrices for the columns.
     pub placement: PlacementRule,
     /// Statistic that stands for the row lengths.
     pub row_length: RowLengthRule,
@@ -159,7 +160,8 @@ pub struct ErrorEntry {
     pub dtype: Dtype,
     /// Matrices counted: `all`, `beyond-launch` or `like-benchmarks`.
     pub scope: &'static str,
-    /// Of `|predicted - measured| / measured`, over matrices, block sizes and the kernels of the group.
+    /// Accuracy of `|predicted - measured|
+    /// measured`, over matrices, block sizes and the kernels of the group.
     #[serde(flatten)]
     pub error: Accuracy,
     /// Share of measured times inside their 90 % interval, of matrices that took no part in its calibration; null without
@@ -214,13 +216,13 @@ pub struct KernelWins {
     pub dtype: Dtype,
     /// Matrices on which every model predicts the kernel.
     pub matrices: usize,
-    /// Of these, matrices on which two or more models share the least error.
+    /// Number of these on which two or more models share the least error.
     pub tied: usize,
-    /// One entry a model.
+    /// Wins of each model.
     pub models: Vec<StripModelWins>,
 }
 
-/// One strip model on one kernel.
+/// A strip model on one kernel.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StripModelWins {
     /// Model.
@@ -246,16 +248,16 @@ impl From<&WinsRow> for KernelWins {
     }
 }
 
-/// What the choices of one model, or without a model, cost.
+/// Cost of the choices of one model, or without a model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ChoiceCost {
     /// A model, or a choice without one: `csr-by-mean`, `ell-rule`, `csr-vector/t32/b256`, `vendor-csr`, `best-single`,
     /// `transfer`, `as-on-reference`.
     pub model: String,
-    /// Which benchmark matrices stood for the columns; absent for a choice without a model of this device.
+    /// Rule that picked the benchmark matrices for the columns; absent for a choice without a model of this device.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub placement: Option<PlacementRule>,
-    /// What stood for the row lengths; likewise.
+    /// Statistic of the row lengths that was used; absent for a choice without a model of this device.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub row_length: Option<RowLengthRule>,
     /// Value type.

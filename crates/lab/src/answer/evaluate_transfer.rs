@@ -25,7 +25,7 @@ pub struct EvaluateTransferAnswer {
     pub reference_origins: BTreeMap<String, usize>,
     /// Errors by kernel.
     pub errors: Vec<TransferErrorEntry>,
-    /// The same over all kernels of a format.
+    /// Errors over all kernels of a format.
     pub errors_by_format: Vec<TransferErrorEntry>,
     /// Measured time of the chosen candidate against the best measured one.
     pub choices: Vec<ChoiceCost>,
@@ -41,7 +41,7 @@ impl Answer for EvaluateTransferAnswer {
 }
 
 impl EvaluateTransferAnswer {
-    /// Of an evaluation on the matrices whose names start with one of `test`.
+    /// Answer from an evaluation on the matrices whose names start with one of `test`.
     pub fn of(
         reference: &TransferProfile,
         target: &TransferProfile,
@@ -72,7 +72,7 @@ impl EvaluateTransferAnswer {
 /// Error of one way to carry times over, on one kernel or format.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TransferErrorEntry {
-    /// On what.
+    /// Kernel or format.
     #[serde(flatten)]
     pub of: KernelOrFormat,
     /// `rescaling`, `guo-wang-2013`, `unchanged`, `one-factor`, `by-bandwidth` or `by-multiprocessors`.
@@ -81,12 +81,13 @@ pub struct TransferErrorEntry {
     pub dtype: Dtype,
     /// Matrices counted: `all`, `beyond-launch` or `like-benchmarks`.
     pub scope: &'static str,
-    /// Of `|predicted - measured| / measured`, over matrices, block sizes and the kernels of the group.
+    /// Accuracy of `|predicted - measured|
+    /// measured`, over matrices, block sizes and the kernels of the group.
     #[serde(flatten)]
     pub error: Accuracy,
     /// Geometric mean of predicted / measured.
     pub mean_ratio: f64,
-    /// Of `guo-wang-2013`, times for which the equation gave less than a launch, and that was answered; else 0.
+    /// Number of times for which the equation of `guo-wang-2013` gave less than a launch, which was answered; else 0.
     pub at_launch_cost: usize,
 }
 
@@ -139,7 +140,7 @@ impl From<&TransferMiss> for WorstTransfer {
 pub struct RefusedTimes {
     /// Kernel with its knobs.
     pub kernel: String,
-    /// How many times.
+    /// Number of times.
     pub times: usize,
     /// Why the first of them was not, in words.
     pub why: String,

@@ -12,7 +12,7 @@ pub struct EvaluateWithoutAnswer {
     pub device: DeviceSummary,
     /// Starts of the names of the matrices that were asked for; empty: all.
     pub test: Vec<String>,
-    /// One entry a part, value type and class that counts a matrix.
+    /// Effects, one for each part, value type and class that counts a matrix.
     pub without: Vec<WithoutPart>,
 }
 
@@ -25,7 +25,7 @@ impl Answer for EvaluateWithoutAnswer {
 pub struct WithoutPart {
     /// `family`, `teams`, `kernel` or `block`.
     pub kind: &'static str,
-    /// What is left out: `csr-vector`, `several threads a row`, `csr-vector/t8` or `b256`.
+    /// Part that is left out: `csr-vector`, `several threads a row`, `csr-vector/t8` or `b256`.
     pub part: String,
     /// Value type.
     pub dtype: Dtype,

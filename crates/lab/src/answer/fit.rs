@@ -14,7 +14,7 @@ use std::path::PathBuf;
 /// `sparsight/fit/1`: the models of a profile in short.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FitAnswer {
-    /// Where the profile is.
+    /// Folder of the profile.
     pub folder: PathBuf,
     /// Matrices whose errors calibrate the intervals.
     pub trained_on: usize,
@@ -22,10 +22,10 @@ pub struct FitAnswer {
     pub implausible: usize,
     /// Strip models, one entry a model and value type.
     pub models: Vec<FittedModel>,
-    /// What cross-validation found of the models that learned from measured matrices; absent if nothing was learned.
+    /// Cross-validation of the models that learned from measured matrices; absent if nothing was learned.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub learned: Vec<LearnedErrors>,
-    /// What cutting costs, by model and execution; absent where it was not learned.
+    /// Cost of cutting, by model and execution; absent where it was not learned.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub cutting: BTreeMap<String, BTreeMap<Execution, CutCost>>,
 }
@@ -35,7 +35,7 @@ impl Answer for FitAnswer {
 }
 
 impl FitAnswer {
-    /// Of the models of the profile in `folder`.
+    /// Answer from the models of the profile in `folder`.
     ///
     /// # Errors
     /// [`Error::File`], [`Error::Damaged`] or [`Error::Schema`] if a model that is read for it cannot be.
@@ -58,7 +58,7 @@ impl FitAnswer {
 /// A strip model in one value type.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FittedModel {
-    /// Its name.
+    /// Name of the model.
     pub model: &'static str,
     /// Value type.
     pub dtype: Dtype,
@@ -71,7 +71,7 @@ pub struct FittedModel {
 }
 
 impl FittedModel {
-    /// One entry a value type that the profile holds.
+    /// Errors of the model in each value type that the profile holds.
     fn all(model: &StripModel) -> Vec<Self> {
         let entry = |dtype: Dtype| {
             let fitted: Vec<_> = model.fitted().iter().filter(|f| f.candidate.dtype == dtype).collect();
@@ -92,14 +92,14 @@ impl FittedModel {
     }
 }
 
-/// What cross-validation found of one learned model.
+/// Cross-validation of one learned model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LearnedErrors {
-    /// Its name.
+    /// Name of the model.
     pub model: &'static str,
     /// Matrices that it learned from.
     pub matrices: usize,
-    /// How good its predictions of held-out matrices were.
+    /// Errors of its predictions of held-out matrices.
     pub held_out: CrossValidation,
     /// Mean of `|ln(predicted / measured)|` by kernel, by which `best` chooses.
     pub log_errors: BTreeMap<String, f64>,

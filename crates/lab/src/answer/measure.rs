@@ -7,9 +7,9 @@ use std::path::PathBuf;
 /// `sparsight/measure/1`: the matrices of one run, counted.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct MeasureAnswer {
-    /// Where the profile is.
+    /// Folder of the profile.
     pub folder: PathBuf,
-    /// Which share of the matrices was measured, `1/4`; absent if all were.
+    /// Share of the matrices that was measured, `1/4`; absent if all were.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shard: Option<String>,
     /// Matrices left to other shards.
@@ -24,7 +24,7 @@ pub struct MeasureAnswer {
     pub renewed: usize,
     /// Matrices whose features were to be recomputed and that the folder holds no record of.
     pub unknown: usize,
-    /// With candidates that failed or were wrong.
+    /// Number of matrices with candidates that failed or were wrong.
     pub failing: usize,
     /// Matrices that were left out.
     pub unreadable: Vec<UnreadableMatrix>,
@@ -37,7 +37,7 @@ impl Answer for MeasureAnswer {
 /// A matrix that was left out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct UnreadableMatrix {
-    /// As it would be recorded: folder and stem, or recipe.
+    /// Name as it would be recorded: folder and stem, or recipe.
     pub matrix: String,
     /// Why, in words.
     pub why: String,

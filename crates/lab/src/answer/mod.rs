@@ -1,4 +1,4 @@
-//! What the commands of the laboratory answer, as plain data: see [`sparsight::answer`].
+//! Answers of the laboratory's commands as plain data: see [`sparsight::answer`].
 //!
 //! | command | answer | schema |
 //! |---|---|---|

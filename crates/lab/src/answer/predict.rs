@@ -17,11 +17,11 @@ pub struct PredictAnswer {
     pub device: DeviceSummary,
     /// The model that was asked; `best` asks others.
     pub model: ModelName,
-    /// Which benchmark matrices stood for the columns.
+    /// Rule that picked the benchmark matrices for the columns.
     pub placement: PlacementRule,
     /// Statistic that stands for the row lengths.
     pub row_length: RowLengthRule,
-    /// In the order in which they were asked about.
+    /// Candidates in the order of the request.
     pub candidates: Vec<PredictedCandidate>,
 }
 
@@ -32,13 +32,13 @@ impl Answer for PredictAnswer {
 /// A candidate with its prediction, or why there is none.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PredictedCandidate {
-    /// Which.
+    /// The candidate.
     #[serde(flatten)]
     pub candidate: NamedCandidate,
     /// The model that answered, never `best`; absent without a prediction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelName>,
-    /// What it predicts.
+    /// Prediction.
     #[serde(flatten)]
     pub prediction: Option<PredictedInterval>,
     /// The numbers of its formula.
@@ -52,18 +52,18 @@ pub struct PredictedCandidate {
 /// A named number of a formula.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct PredictedTerm {
-    /// Which of several sums it belongs to: `banded`, `strewn, COO part`; empty for the whole.
+    /// Sum that the term belongs to, if there are several: `banded`, `strewn, COO part`; empty for the whole.
     pub part: &'static str,
     /// The symbol of the paper: `I`, `p`, `E(p)`.
     pub name: &'static str,
-    /// Its value, in the unit below.
+    /// Value, in the unit below.
     pub value: f64,
     /// `s`, `B`, or empty for a count or a ratio.
     pub unit: &'static str,
 }
 
 impl PredictedCandidate {
-    /// What `predictor` says of a matrix with `features` on a device with `limits`.
+    /// Prediction by `predictor` for a matrix with `features` on a device with `limits`.
     pub fn of(predictor: &Predictor<'_>, candidate: Candidate, features: &Features, limits: &Limits) -> Self {
         let refused = |why: String| Self {
             candidate: candidate.into(),
@@ -102,7 +102,7 @@ impl From<Term> for PredictedTerm {
 /// `sparsight/predict-many/1`: what one model predicts for several matrices.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PredictManyAnswer {
-    /// In the order in which they were asked about, without those that could not be read.
+    /// Matrices in the order of the request, without those that could not be read.
     pub matrices: Vec<PredictAnswer>,
 }
 

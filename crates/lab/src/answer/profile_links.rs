@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// `sparsight/profile-links/1`: links that were measured.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ProfileLinksAnswer {
-    /// Where `links.json` was written to.
+    /// Folder to which `links.json` was written.
     pub folder: PathBuf,
     /// The GPUs, as their driver calls them.
     pub gpus: Vec<String>,
@@ -23,7 +23,7 @@ pub struct ProfileLinksAnswer {
 }
 
 impl ProfileLinksAnswer {
-    /// Of what was measured and written to `folder`.
+    /// Answer from the measurements written to `folder`.
     pub fn of(folder: &Path, file: &LinksFile) -> Self {
         let LinksFile { links, gpus, nccl, measured, .. } = file.clone();
         Self { folder: folder.to_owned(), gpus, nccl, links, measured }

@@ -18,23 +18,23 @@ pub struct RulesAnswer {
     pub profile_date: String,
     /// Value type.
     pub dtype: Dtype,
-    /// How many candidates are chosen from.
+    /// Number of candidates to choose from.
     pub candidates: usize,
     /// Matrices learned from.
     pub learned_from: usize,
     /// Leaves of the tree.
     pub leaves: usize,
-    /// What choosing by it costs.
+    /// Cost of choosing by the rules.
     pub judged: JudgedRules,
-    /// What to run where the format of the chosen one cannot hold the matrix.
+    /// Candidate where the format of the chosen one cannot hold the matrix.
     pub otherwise: Candidate,
     /// The tree.
     pub rule: RuleAnswer,
-    /// The same in the language that was asked for.
+    /// Source code in the requested language.
     pub text: String,
 }
 
-/// What rules cost.
+/// Cost of rules.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct JudgedRules {
     /// True if the matrices were learned from: then the figures flatter.
@@ -50,19 +50,19 @@ pub struct JudgedRules {
 pub enum RuleAnswer {
     /// Run this.
     Take {
-        /// Which.
+        /// The candidate.
         id: Candidate,
-        /// When it may be run; absent if always.
+        /// Condition for the candidate; absent if there is none.
         #[serde(rename = "if", skip_serializing_if = "Option::is_none")]
         guard: Option<RuleGuard>,
     },
     /// Look at a number.
     Ask {
-        /// Its name.
+        /// Name of the quantity.
         quantity: &'static str,
         /// Held against this.
         threshold: f64,
-        /// What follows if it is at most that.
+        /// Branch for values up to that.
         at_most: Box<RuleAnswer>,
         /// Node for larger values.
         more: Box<RuleAnswer>,
@@ -106,7 +106,7 @@ impl Answer for RulesAnswer {
 }
 
 impl RulesAnswer {
-    /// Of rules learned from the profile of a device, and their text.
+    /// Answer from rules learned from the profile of a device, and their text.
     pub fn of(
         [profile, device, profile_date]: [String; 3],
         rules: &Rules,

@@ -18,7 +18,7 @@ pub struct TransferAnswer {
     pub target: DeviceSummary,
     /// `rescaling` or `guo-wang-2013`.
     pub model: String,
-    /// Of `rescaling`, the matrices measured on both devices that gave its weights; 0 if the facts of both alone did.
+    /// Number of matrices measured on both devices that gave the weights of `rescaling`; 0 if the facts of both alone did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calibrated_with: Option<usize>,
     /// Best first, then those that are not possible.
@@ -30,7 +30,7 @@ impl Answer for TransferAnswer {
 }
 
 impl TransferAnswer {
-    /// Of a matrix that was carried over by `by`.
+    /// Answer for a matrix that was carried over by `by`.
     pub fn of(
         matrix: MatrixSummary,
         across: &CrossArchitecture<'_>,
@@ -55,10 +55,10 @@ impl TransferAnswer {
 /// A candidate with its time on the target, or why there is none.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TransferredCandidate {
-    /// Which.
+    /// The candidate.
     #[serde(flatten)]
     pub candidate: NamedCandidate,
-    /// Its time.
+    /// Its time, or why there is none.
     #[serde(flatten)]
     pub outcome: TransferOutcome,
 }
@@ -67,9 +67,9 @@ pub struct TransferredCandidate {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum TransferOutcome {
-    /// As carried over.
+    /// Time as carried over.
     Time {
-        /// On the target, seconds a product.
+        /// Time on the target, seconds a product.
         predicted_s: Seconds,
         /// Lower end of the 90 % interval; absent from `guo-wang-2013`, for which none was calibrated.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,9 +79,9 @@ pub enum TransferOutcome {
         high_s: Option<Seconds>,
         /// `T_ref`, seconds a product.
         reference_s: Seconds,
-        /// Where `T_ref` comes from: `measured`, or the model that predicts it.
+        /// Origin of `T_ref`: `measured`, or the model that predicts it.
         reference_origin: ReferenceOrigin,
-        /// What the time was raised to, if it was: `launch`, `copies` or `smaller`.
+        /// Lower bound to which the time was raised, if it was: `launch`, `copies` or `smaller`.
         #[serde(skip_serializing_if = "Option::is_none")]
         floor: Option<&'static str>,
         /// The equation of `guo-wang-2013`.
@@ -107,7 +107,7 @@ pub struct TransferEquation {
 }
 
 impl TransferredCandidate {
-    /// With a time.
+    /// Answer with a time.
     pub fn of(candidate: Candidate, carried: &CarriedTime) -> Self {
         let [low_s, high_s] = carried.interval.map_or([None; 2], |ends| ends.map(Some));
         let outcome = TransferOutcome::Time {
@@ -126,7 +126,7 @@ impl TransferredCandidate {
         Self { candidate: candidate.into(), outcome }
     }
 
-    /// Without one.
+    /// Answer without a time.
     pub fn refused(candidate: Candidate, why: impl Into<String>) -> Self {
         let outcome = TransferOutcome::Refused { infeasible: why.into() };
         Self { candidate: candidate.into(), outcome }
@@ -136,7 +136,7 @@ impl TransferredCandidate {
 /// `sparsight/transfer-many/2`: the times of several matrices, carried over from another device.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TransferManyAnswer {
-    /// In the order in which they were asked about, without those that could not be read.
+    /// Matrices in the order of the request, without those that could not be read.
     pub matrices: Vec<TransferAnswer>,
 }
 

@@ -16,7 +16,7 @@ pub struct AccuracyRow<G> {
     pub of: G,
     /// Model.
     pub model: ModelName,
-    /// Which benchmark matrices stood for the columns.
+    /// Rule that picked the benchmark matrices for the columns.
     pub placement: PlacementRule,
     /// Statistic that stands for the row lengths.
     pub row_length: RowLengthRule,
@@ -24,7 +24,8 @@ pub struct AccuracyRow<G> {
     pub dtype: Dtype,
     /// Matrices counted.
     pub scope: Scope,
-    /// Of `|predicted - measured| / measured`, over matrices, block sizes and the kernels of the group.
+    /// Accuracy of `|predicted - measured|
+    /// measured`, over matrices, block sizes and the kernels of the group.
     pub error: Accuracy,
     /// Share of the measurements that lie within their 90 % interval, of matrices that took no part in its
     /// calibration; `None` without any.
@@ -32,7 +33,7 @@ pub struct AccuracyRow<G> {
 }
 
 impl<G: Copy> AccuracyRow<G> {
-    /// One row a scope that counts anything. `known` are the matrices that calibrations learned from.
+    /// Rows, one for each scope that counts anything. `known` are the matrices that calibrations learned from.
     pub(super) fn rows(
         (dtype, of): (Dtype, G),
         (model, rules): (ModelName, Rules),

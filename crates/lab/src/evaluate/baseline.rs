@@ -31,7 +31,7 @@ pub enum Baseline {
 const BLOCK: u32 = 256;
 
 impl Baseline {
-    /// Those that look at one matrix at a time.
+    /// Rules that look at one matrix at a time.
     pub(super) const RULES: [Self; 4] = [Self::CsrByMean, Self::EllRule, Self::CsrWarp, Self::VendorCsr];
 
     /// The candidate for a matrix with features `f` on a device with `limits`.

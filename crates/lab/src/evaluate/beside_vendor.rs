@@ -7,7 +7,7 @@ use sparsight_matrix::{Dtype, Seconds};
 use sparsight_model::Ranking;
 use sparsight_model::accuracy::{geometric_mean, quantile};
 
-/// Which of our candidates stands for us.
+/// Selection of our candidates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ours {
     /// The fastest, known after everything was run.
@@ -31,7 +31,7 @@ impl Ours {
     }
 }
 
-/// Which of the vendor's routines stand for it: always the fastest of them on each matrix.
+/// Selection of the vendor's routines: always the fastest of them on each matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Theirs {
     /// All but those on blocks: what takes no knowledge of the matrix.
@@ -74,13 +74,13 @@ pub struct VendorRow {
 /// Theirs over ours, one a matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Ratios {
-    /// How many they are.
+    /// Number of ratios.
     pub count: usize,
     /// Geometric mean; above 1 we are faster.
     pub mean: f64,
-    /// Of ten matrices one is below.
+    /// Tenth percentile.
     pub p10: f64,
-    /// Of ten matrices one is above.
+    /// Ninetieth percentile.
     pub p90: f64,
     /// The least.
     pub worst: f64,
@@ -93,12 +93,12 @@ pub struct Ratios {
 /// Ours more than so much slower counts as behind.
 const BEHIND: f64 = 1.03;
 
-/// One matrix.
+/// Times of one matrix.
 struct Pair {
     dtype: Dtype,
-    /// In the order of [`Ours::ALL`], the fastest first.
+    /// Our times in the order of [`Ours::ALL`], the fastest first.
     ours: [Seconds; 3],
-    /// In the order of [`Theirs::ALL`].
+    /// The vendor's times in the order of [`Theirs::ALL`].
     theirs: [Seconds; 2],
 }
 

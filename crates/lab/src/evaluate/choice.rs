@@ -1,4 +1,4 @@
-//! How good the first choice is: the evaluation of Lehnert et al. 2016, of models and of choices without one.
+//! Quality of the first choice: the evaluation of Lehnert et al. 2016, of models and of choices without one.
 
 use super::{Baseline, Judged, Rules, Scope};
 use sparsight::models::ModelName;
@@ -17,12 +17,12 @@ pub enum Chooser {
     Model {
         /// Model.
         model: ModelName,
-        /// Which benchmark matrices stood for the columns.
+        /// Rule that picked the benchmark matrices for the columns.
         placement: PlacementRule,
         /// Statistic that stands for the row lengths.
         row_length: RowLengthRule,
     },
-    /// What `advise` recommends by the predictions of [`ModelName::Best`]: of those that are as good the one that is soonest ready
+    /// Recommendation of `advise` by [`ModelName::Best`]: of those that are as good the one that is ready soonest
     /// ([`Verdict::recommended`](sparsight::advise::Verdict::recommended)).
     Recommended,
     /// The fastest of so many runs: the first is what [`ModelName::Best`] ranks first, the others follow from what was measured
@@ -115,7 +115,7 @@ fn counts(judged: &Judged<'_>, dtype: Dtype, scope: Scope) -> bool {
     judged.record.dtype == dtype && (scope == Scope::All || judged.beyond_launch)
 }
 
-/// One row a value type and scope.
+/// Rows, one for each value type and scope.
 fn rows(chooser: Chooser, choices: &[Choice<'_, '_>]) -> Vec<ChoiceRow> {
     let each = Dtype::ALL.into_iter().flat_map(|dtype| SCOPES.map(|scope| (dtype, scope)));
     each.filter_map(|(dtype, scope)| {
@@ -148,11 +148,11 @@ pub(super) fn of_advice(advisor: Advisor<'_>, tested: &[&Judged<'_>]) -> Result<
     Ok(of_chosen(Chooser::Recommended, chosen.into_iter()))
 }
 
-/// How many candidates are run in the rows of [`Chooser::Runs`].
+/// Numbers of runs in the rows of [`Chooser::Runs`].
 const RUNS: [usize; 4] = [2, 3, 4, 6];
 
-/// What the fastest of some runs costs, of candidates of ours that have a time: one after another, as [`fastest`](sparsight::fastest) would go, but that
-/// what it chooses by is the very time by which it is judged.
+/// Cost of the fastest of some runs, of our candidates that have a time: one after another in the order of
+/// [`fastest`](sparsight::fastest), but chosen by the very times by which it is judged.
 pub(super) fn of_runs(rankings: &[(&Judged<'_>, Ranking)]) -> Vec<ChoiceRow> {
     let most = RUNS.into_iter().max().unwrap_or_default();
     // The fastest after each run, matrix by matrix.
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_runs_the_fastest_counts_and_the_first_is_that_of_the_ranking() {
+    fn the_fastest_of_several_runs_counts_and_the_first_follows_the_ranking() {
         let times = [("coo/b64/f64", 4e-6), ("csr-scalar/b64/f64", 3e-6), ("jad/b64/f64", 2e-6)];
         let corpus = [record("three", &[1], times.map(|(id, t)| time(id, t)).to_vec())];
         let ranked = |(id, at): (&str, f64)| {
@@ -298,7 +298,7 @@ mod tests {
             let prediction = Prediction { time, low, high, extrapolates: Vec::new() };
             Ranked { candidate: id.parse().unwrap(), prediction }
         };
-        // Predicted the other way round, with one between them that nobody ran.
+        // Predicted the other way round, with a candidate between them that was not run.
         let predicted = [
             ("coo/b64/f64", 2e-6),
             ("ell/b64/f64", 2.05e-6),
@@ -339,7 +339,7 @@ mod tests {
         assert_eq!(row("csr-vector/t32/b256").ratios, [1.0, 4.0]);
         assert!(
             rows.iter().all(|r| r.chooser != Chooser::Baseline(Baseline::VendorCsr)),
-            "nobody ran the vendor's library"
+            "the vendor's library was not run"
         );
         // ELL has no time on the second matrix; of the two others t32 has 2 on average and t4 2.83.
         let single = row("best-single");

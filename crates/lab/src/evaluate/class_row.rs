@@ -13,9 +13,10 @@ pub struct ClassRow {
     pub dtype: Dtype,
     /// Matrices counted, by the least measured time of the ranked candidates of ours.
     pub class: TimeClass,
-    /// How many they are.
+    /// Number of matrices.
     pub matrices: usize,
-    /// Of `|predicted - measured| / measured`, over matrices and candidates.
+    /// Accuracy of `|predicted - measured|
+    /// measured`, over matrices and candidates.
     pub error: Accuracy,
     /// Share of the times inside their 90 % interval.
     pub covered: f64,
@@ -23,7 +24,7 @@ pub struct ClassRow {
     pub log_width: f64,
 }
 
-/// One row a value type and class that counts anything; of samples of matrices that took no part in learning. On a GPU the vendor's
+/// Rows, one for each value type and class that counts anything; of samples of matrices that took no part in learning. On a GPU the vendor's
 /// routines and retired kernels, which are not ours to choose, do not count.
 pub(super) fn rows(samples: &Samples<'_>, kind: DeviceKind) -> Vec<ClassRow> {
     let mut by_dtype: BTreeMap<Dtype, Vec<&Sample<'_>>> = BTreeMap::new();
@@ -64,7 +65,7 @@ mod tests {
     use sparsight_model::Prediction;
 
     #[test]
-    fn a_matrix_counts_in_the_class_of_its_fastest_candidate_and_what_is_retired_counts_nowhere() {
+    fn a_matrix_counts_in_the_class_of_its_fastest_unretired_candidate() {
         let ids = ["coo/b256/f64", "hyb/b256/f64", "sell/c64/s1024/b256/f64", "cusparse-coo/f64"];
         let times = |us: [f64; 4]| ids.iter().zip(us).map(|(id, us)| time(id, us * 1e-6)).collect();
         let corpus = [

@@ -49,7 +49,7 @@ pub(super) fn worst_of(
     worst_matrices(samples, |s| s.of.at, Sample::error, worst).map(miss).collect()
 }
 
-/// Of each matrix the one of `samples` with the largest error, and of these the `worst` with the largest, worst first;
+/// The `worst` matrices by the largest error among their `samples`, worst first, each with that sample;
 /// of equal ones the matrix that comes first in the corpus. `matrix` is its place there.
 pub(super) fn worst_matrices<S>(
     samples: &[S],

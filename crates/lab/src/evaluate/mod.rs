@@ -41,16 +41,16 @@ use sparsight_model::{PlacementRule, Prediction, Ranked, Ranking, RowLengthRule,
 use std::collections::{BTreeMap, BTreeSet};
 use wins::Wins;
 
-/// Which matrices a row counts.
+/// Matrices that a row counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
     /// All.
     All,
-    /// Those whose best time is more than twice the launch cost: where the launch decides, every model that
+    /// Matrices whose best time is more than twice the launch cost: where the launch decides, every model that
     /// knows the launch is right.
     BeyondLaunch,
-    /// For each kernel those that look like its benchmark matrices: at least two strips, and no row longer than
-    /// twice the mean. What the strip models were made for.
+    /// For each kernel the matrices that look like its benchmark matrices: at least two strips, and no row longer than
+    /// twice the mean. The strip models were made for these.
     LikeBenchmarks,
 }
 
@@ -90,20 +90,20 @@ fn is_ranked(kernel: Kernel, kind: DeviceKind) -> bool {
 /// The evaluation of a profile on a corpus.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evaluation {
-    /// One row a model, placement, row length, kernel, value type and scope.
+    /// Rows, one for each model, placement, row length, kernel, value type and scope.
     pub rows: Vec<AccuracyRow<Kernel>>,
-    /// The same by format: one row a model, placement, row length, format, value type and scope.
+    /// Rows by format: one for each model, placement, row length, format, value type and scope.
     pub formats: Vec<AccuracyRow<Format>>,
-    /// The same over everything that was measured: one row a model, placement, row length, value type and scope.
+    /// Rows over everything that was measured: one for each model, placement, row length, value type and scope.
     pub overall: Vec<AccuracyRow<()>>,
     /// The errors of `best` by how long a product takes: one row a value type and class, on matrices that it has not learned from.
     pub classes: Vec<ClassRow>,
-    /// One row a chooser, value type and scope.
+    /// Rows of choices, one for each chooser, value type and scope.
     pub choices: Vec<ChoiceRow>,
     /// The choice of `best` beside the vendor's routines, on matrices that it has not learned from; none where these routines were
     /// not measured.
     pub beside_vendor: Vec<VendorRow>,
-    /// One row a kernel and value type, at the first rules; none with a single strip model.
+    /// Rows, one for each kernel and value type, at the first rules; none with a single strip model.
     pub wins: Vec<WinsRow>,
     /// The worst matrices of each model, kernel and value type, worst first, at most `worst` each.
     pub misses: Vec<Miss>,
@@ -116,7 +116,7 @@ pub struct Evaluation {
     pub trained_on: BTreeMap<ModelName, usize>,
 }
 
-/// One prediction beside its measurement: a point of a plot.
+/// A prediction beside its measurement: a point of a plot.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PredictedTime {
     /// Model.
@@ -348,7 +348,7 @@ mod tests {
     use sparsight_device::timing::Caches;
     use sparsight_matrix::RowLengths;
 
-    /// One candidate and its time.
+    /// A candidate with its time.
     pub(super) fn time(id: &str, time_s: f64) -> Measured {
         let outcome = Outcome::Time { time_s: Seconds(time_s), spread: 0.0, samples: 1 };
         Measured { id: id.parse().unwrap(), outcome }

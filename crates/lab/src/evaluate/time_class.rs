@@ -18,7 +18,7 @@ pub enum TimeClass {
 }
 
 impl TimeClass {
-    /// In the order in which tables list them.
+    /// Classes in the order in which tables list them.
     pub const EACH: [Self; 5] = [Self::All, Self::Under4, Self::From4To8, Self::From8To20, Self::From20];
 
     /// The one name used in tables and answers.

@@ -1,4 +1,4 @@
-//! Which strip model is nearest, matrix by matrix: the question of Wang, Gu and Li 2017, who ask it of three models of
+//! Nearest strip model of each matrix: the question of Wang, Gu and Li 2017 about three models of
 //! the row lengths.
 
 use super::Samples;
@@ -18,11 +18,11 @@ pub struct WinsRow {
     pub matrices: usize,
     /// Matrices on which two or more models share the least error; they count for none.
     pub tied: usize,
-    /// One entry a model.
+    /// Wins of each model.
     pub models: Vec<ModelWins>,
 }
 
-/// One strip model on one kernel.
+/// A strip model on one kernel.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ModelWins {
     /// Model.
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn one_model_has_nothing_to_win() {
+    fn a_single_model_has_no_wins() {
         let matrices = [matrix(&[0.5], &[])];
         assert_eq!(WinsRow::of((Dtype::F32, Kernel::known("ell")), &MODELS[..1], &matrices), None);
         assert_eq!(WinsRow::of((Dtype::F32, Kernel::known("ell")), &MODELS, &matrices), None);

@@ -1,4 +1,4 @@
-//! What each part of the catalogue brings: the fastest time without it over that with it, matrix by matrix, from recorded
+//! Effect of each part of the catalogue: the fastest time without it over that with it, matrix by matrix, from recorded
 //! times alone.
 
 use super::{TimeClass, is_ranked};
@@ -93,13 +93,13 @@ pub struct WithoutRow {
 pub struct Gain {
     /// Matrices counted.
     pub count: usize,
-    /// Of these, matrices on which the part has a time at all.
+    /// Number of these on which the part has a time at all.
     pub timed: usize,
     /// Geometric mean.
     pub mean: f64,
     /// The largest.
     pub largest: f64,
-    /// Matrices on which the part holds the fastest, a tie is nobody's.
+    /// Number of matrices on which the part holds the fastest candidate; ties do not count.
     pub fastest: usize,
     /// Matrices on which all others take over 3 % longer.
     pub needed: usize,
@@ -144,7 +144,7 @@ impl Gain {
     }
 }
 
-/// What each part of the catalogue of a kind of device brings, by the times in `corpus`: of our own kernels that are ranked
+/// Effect of each part of the catalogue of a kind of device, by the times in `corpus`: of our own kernels that are ranked
 /// there. A matrix counts where everything was asked for that the corpus holds times of in its value type: else a part would seem
 /// needed only since another one was not measured. Parts that nothing else stands beside have no rows.
 pub fn without_each(kind: DeviceKind, corpus: &[CorpusRecord]) -> Vec<WithoutRow> {

@@ -36,7 +36,7 @@ pub(super) struct KernelInPapers {
     pub(super) neighbours: usize,
 }
 
-/// How its times are carried over, with the id of the kernel whose benchmark matrices stand for it; `None`: its own.
+/// Transfer of a kernel's times, with the id of the kernel whose benchmark matrices stand for it; `None`: its own.
 #[derive(Debug, Clone, Copy)]
 enum Rule {
     Csr,
@@ -82,7 +82,7 @@ impl KernelInPapers {
     }
 }
 
-/// How a kernel is transferred.
+/// Transfer of a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TransferRule {
     /// Section 4.1, one team of threads per row.
@@ -99,9 +99,9 @@ pub enum TransferRule {
     },
     /// Section 4.4, of the parts of the same block size and value type.
     Hyb {
-        /// Of the part with rows of equal length.
+        /// Kernel of the part with rows of equal length.
         ell: Kernel,
-        /// Of the rest.
+        /// Kernel of the rest.
         coo: Kernel,
     },
     /// None: the vendor's routines.

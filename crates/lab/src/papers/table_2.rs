@@ -1,4 +1,4 @@
-//! Which features of a matrix `linear` and `neighbours` look at: Table 2 of Lehnert et al. 2016.
+//! Features of a matrix that `linear` and `neighbours` use: Table 2 of Lehnert et al. 2016.
 //!
 //! The paper found the choice, format by format, to be essential. Its formats are COO, CSR, ELL, SELL-C-sigma and
 //! BRO-ELL; a kernel of another kind takes the columns of the nearest, see [`nearest`]. The block size, in the paper a
@@ -54,7 +54,7 @@ pub(super) fn described(method: Method) -> Vec<String> {
 }
 
 impl Method {
-    /// Its mark in the table.
+    /// Mark in the table.
     const fn letter(self) -> char {
         match self {
             Self::Linear => 'L',

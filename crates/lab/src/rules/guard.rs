@@ -1,4 +1,4 @@
-//! When a format may be taken, whatever the tree says: numbers of the row lengths that keep its padding within a limit.
+//! Guard of a format against padding, whatever the tree says: bounds on the row lengths that keep it within a limit.
 //!
 //! A tree learns from matrices. On another one the formats that it names could pad beyond all measure, and a library that pastes the
 //! tree may not look. What is guaranteed by [`PaddingBound`] is asked for in the text itself; rows that fill up the last slice, or ELL
@@ -18,7 +18,7 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Of a format; `None` where nothing has to hold, or row lengths do not tell.
+    /// Guard of a format; `None` where nothing has to hold, or row lengths do not tell.
     pub fn of(format: Format) -> Option<Self> {
         let row_max_over_mean = Limits::PADDING;
         match format.padding_bound() {
@@ -53,9 +53,9 @@ mod tests {
     use sparsight_matrix::gallery::Recipe;
     use sparsight_matrix::{Csr, Features};
 
-    /// On matrices of many kinds, those made to pad among them, and in every order of rows, what is guarded is within the limit.
+    /// Checks that what is guarded stays within the limit on matrices of many kinds, those made to pad among them, and in every order of rows.
     #[test]
-    fn what_passes_a_guard_does_not_pad_beyond_the_limit() {
+    fn a_guarded_format_never_pads_beyond_the_limit() {
         let recipes = [
             "stencil2d,n=100",
             "power-law,n=5000",

@@ -27,7 +27,7 @@ use sparsight_model::{ChoiceQuality, Origin};
 use std::collections::{BTreeMap, BTreeSet};
 use tree::{Case, grow};
 
-/// How much more a real matrix counts than one that was made: as in the comparison of `best`.
+/// Weight of a real matrix beside a generated one: as in the comparison of `best`.
 const REAL: f64 = 3.0;
 
 /// Rules for one value type.
@@ -37,7 +37,7 @@ pub struct Rules {
     pub dtype: Dtype,
     /// Questions and choices.
     pub rule: Rule<Candidate>,
-    /// What is taken where the format of the other could pad beyond the limit ([`Guard`]), or cannot hold the matrix: of those that held
+    /// Candidate where the format of the other could pad beyond the limit ([`Guard`]), or cannot hold the matrix: of those that held
     /// every matrix, and need no guard, the one with the least regret.
     pub otherwise: Candidate,
     /// Candidates to choose from.
@@ -102,13 +102,13 @@ impl Rules {
         })
     }
 
-    /// What to run for a matrix: [`Rules::otherwise`] where the format of the other could pad beyond the limit.
+    /// Candidate for a matrix: [`Rules::otherwise`] where the format of the other could pad beyond the limit.
     pub fn choose(&self, features: &Features) -> Candidate {
         let taken = self.rule.take(&|quantity| quantity.of(features));
         if is_safe(taken, features) { taken } else { self.otherwise }
     }
 
-    /// What choosing by it costs: time of the chosen candidate over the least of all candidates, on those of `records` that have the
+    /// Cost of choosing by the rules: time of the chosen candidate over the least of all candidates, on those of `records` that have the
     /// value type and a time of the chosen one, or of [`Rules::otherwise`], which is run where it has none. `None` without any.
     pub fn judge<'r>(&self, records: impl IntoIterator<Item = &'r CorpusRecord>) -> Option<ChoiceQuality> {
         let chosen = |record: &CorpusRecord| {

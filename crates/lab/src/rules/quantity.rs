@@ -1,4 +1,4 @@
-//! What rules look at: numbers that row offsets alone give.
+//! Quantities that rules use: numbers that row offsets alone give.
 
 use sparsight_matrix::Features;
 
@@ -39,7 +39,7 @@ impl Quantity {
         Self::RowMaxOverMean,
     ];
 
-    /// Its name in generated texts and answers.
+    /// Name in generated texts and answers.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Rows => "rows",
@@ -54,7 +54,7 @@ impl Quantity {
         }
     }
 
-    /// Its value; finite.
+    /// Value; finite.
     pub fn of(self, f: &Features) -> f64 {
         let over_mean = |value: f64| if f.nnz == 0 { 0.0 } else { value / f.row_mean() };
         match self {

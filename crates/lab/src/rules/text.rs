@@ -155,7 +155,7 @@ fn is_ratio(quantity: Quantity) -> bool {
     matches!(quantity, Quantity::RowStdOverMean | Quantity::RowMaxOverMean)
 }
 
-/// Those of the quantities asked for that follow from the arguments; 0 where they are divided by nothing.
+/// The quantities asked for that follow from the arguments; 0 where they are divided by nothing.
 fn derived(asked: &BTreeSet<Quantity>, language: Language) -> String {
     let line = |name: &str, value: &str, guard: &str| match language {
         Language::Py => format!("    {name} = {value} if {guard} > 0 else 0.0\n"),

@@ -15,10 +15,10 @@ use std::collections::BTreeSet;
 /// Matrices that a leaf must have been learned from. Chosen: fewer teach what is peculiar to them.
 const FEWEST: usize = 8;
 
-/// One matrix to learn from.
+/// A matrix to learn from.
 #[derive(Debug, Clone)]
 pub(super) struct Case {
-    /// In the order of [`Quantity::ALL`].
+    /// Quantities in the order of [`Quantity::ALL`].
     pub(super) quantities: [f64; Quantity::ALL.len()],
     /// Regret of each candidate.
     pub(super) regrets: Vec<f64>,
@@ -32,7 +32,7 @@ pub enum Rule<C> {
     Take(C),
     /// Look at a number.
     Ask {
-        /// Which.
+        /// The quantity.
         quantity: Quantity,
         /// Held against this.
         threshold: f64,
@@ -55,7 +55,7 @@ impl<C: Copy> Rule<C> {
         }
     }
 
-    /// The same, of something else.
+    /// Maps the leaves.
     pub(super) fn map<D>(&self, of: &impl Fn(C) -> D) -> Rule<D> {
         match self {
             Self::Take(taken) => Rule::Take(of(*taken)),
@@ -86,7 +86,7 @@ impl<C: Copy> Rule<C> {
         }
     }
 
-    /// How many leaves it has.
+    /// Number of leaves.
     pub fn leaves(&self) -> usize {
         match self {
             Self::Take(_) => 1,
@@ -107,7 +107,7 @@ struct Leaf {
 struct Split {
     quantity: usize,
     threshold: f64,
-    /// How much less the sum is.
+    /// Reduction of the sum.
     gain: f64,
 }
 
@@ -180,7 +180,7 @@ fn add(sums: &mut [f64], case: &Case, sign: f64) {
     }
 }
 
-/// Where to ask for `quantity`, if that lowers the sum of regrets.
+/// Best threshold for `quantity`, if it lowers the sum of regrets.
 fn best_split(all: &[Case], cases: &[usize], sums: &[f64], now: f64, quantity: usize) -> Option<Split> {
     let mut sorted: Vec<(f64, usize)> =
         cases.iter().map(|&case| (all[case].quantities[quantity], case)).collect();

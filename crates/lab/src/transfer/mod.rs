@@ -24,12 +24,12 @@ use sparsight_matrix::{Features, Seconds};
 use sparsight_model::{Between, Floor, PlacementRule, Prediction, Rescaling, RowLengthRule};
 use std::fmt;
 
-/// How a time is carried over.
+/// Method of the transfer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum TransferBy {
     /// Part by part, as the facts of both devices say, weighted by what both have measured: [`Reference::rescaling`](Reference::rescaling).
     Rescaling(Rescaling),
-    /// By the benchmark matrices of both devices.
+    /// The equation of Guo and Wang 2013 with the benchmark matrices of both devices.
     GuoWang2013,
 }
 
@@ -51,7 +51,7 @@ pub struct CarriedTime {
     pub interval: Option<[Seconds; 2]>,
     /// The time on the reference.
     pub reference: Seconds,
-    /// Where that comes from.
+    /// Origin of the time on the reference.
     pub origin: ReferenceOrigin,
     /// The floor that the time was raised to, if it was.
     pub floor: Option<Floor>,
@@ -59,7 +59,7 @@ pub struct CarriedTime {
     pub relative: Option<Relative>,
 }
 
-/// Where the time on the reference comes from.
+/// Origin of the time on the reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ReferenceOrigin {
     /// It was measured there.
@@ -88,9 +88,9 @@ impl Serialize for ReferenceOrigin {
 pub struct CrossArchitecture<'p> {
     /// The device that is well known.
     pub reference: &'p TransferProfile,
-    /// Its models, if it has any.
+    /// Models of the reference, if it has any.
     pub models: Option<&'p Profile>,
-    /// Its record of the same matrix, if it has one.
+    /// The reference's record of the same matrix, if it has one.
     pub measured: Option<&'p CorpusRecord>,
     /// The device that was hardly measured.
     pub target: &'p TransferProfile,
@@ -203,7 +203,7 @@ impl CrossArchitecture<'_> {
     }
 }
 
-/// How the device of a profile is called on a machine that has it.
+/// Value of `--device` for the device of a profile on a machine that has it.
 fn device_flag(profile: &TransferProfile) -> &'static str {
     profile.device.facts.kind.first_device()
 }

@@ -43,7 +43,7 @@ impl From<TransferParameters> for TransferFile {
     }
 }
 
-/// One device of a transfer.
+/// A device of a transfer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TransferProfile {
     /// Name or folder it was loaded by.
@@ -68,7 +68,7 @@ impl TransferProfile {
         Ok(Self { name, device, parameters })
     }
 
-    /// From a folder; parameters that are not stored are fitted to the benchmark matrices.
+    /// Loads from a folder; parameters that are not stored are fitted to the benchmark matrices.
     ///
     /// # Errors
     /// Errors of reading the folder.
@@ -85,7 +85,7 @@ impl TransferProfile {
         Ok(Self { name, device, parameters })
     }
 
-    /// As a side of a [`Transfer`](crate::papers::guo_wang_2013::Transfer).
+    /// The device as a side of a [`Transfer`](crate::papers::guo_wang_2013::Transfer).
     ///
     /// # Errors
     /// [`Error::Lacking`] without parameters.

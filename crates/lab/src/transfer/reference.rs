@@ -14,9 +14,9 @@ use sparsight_model::{Between, Rescaling};
 pub struct Reference {
     /// The device and, if it has any, its transfer parameters.
     pub profile: TransferProfile,
-    /// Its models; `None` if it was never fitted.
+    /// Models; `None` if it was never fitted.
     pub models: Option<Profile>,
-    /// Its corpus; empty if it is named and is no folder.
+    /// Corpus; empty if it is named and is no folder.
     pub corpus: Vec<CorpusRecord>,
 }
 
@@ -45,7 +45,7 @@ impl Reference {
         self.corpus.iter().find(|r| (r.matrix.as_str(), r.dtype, r.caches) == (name, dtype, caches))
     }
 
-    /// How times here become times on `target`: from what both have measured of a calibration, else by their facts.
+    /// Rescaling of times here to `target`: from what both have measured of a calibration, else by their facts.
     ///
     /// # Errors
     /// [`Error::Lacking`] where a rate of either was not measured; errors of reading what was measured.
@@ -58,7 +58,7 @@ impl Reference {
         Ok(calibrated((from, &here), (to, &there)).unwrap_or_else(by_facts))
     }
 
-    /// How many times as long everything takes on `target`, from what both have measured of a calibration, if they did.
+    /// Factor of all times on `target` to those here, from what both have measured of a calibration, if they did.
     ///
     /// # Errors
     /// Errors of reading what was measured.

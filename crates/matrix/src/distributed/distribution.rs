@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_distribution_is_refused_with_its_reason() {
+    fn invalid_distributions_are_refused_with_a_reason() {
         let text = |text: &str| Distribution::read_parts((3, 3), text.as_bytes()).unwrap_err().to_string();
         assert_eq!(text("0\n1\n"), "2 rows were given a part, the matrix has 3");
         assert_eq!(text("0\n1\n0\n1\n"), "4 rows were given a part, the matrix has 3");

@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn what_metis_cannot_take_is_refused() {
+    fn matrices_that_metis_cannot_take_are_refused() {
         let a = Csr::try_new(1, 2, vec![0, 1], vec![1], vec![1.0]).unwrap();
         let refused = Distribution::by_metis(&a, 2).unwrap_err();
         assert_eq!(refused.to_string(), "the rows cannot be partitioned: the matrix is not square");

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_counted_from_row_lengths_is_what_the_bins_hold() {
+    fn bin_sizes_counted_from_row_lengths_match_the_bins() {
         let lengths: Vec<u64> =
             (0..5_000).map(|row| crate::mix(row) % (1 + crate::mix(row * 7) % 5_000)).collect();
         let binned = bins(&lengths);

@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_or_is_no_header_is_an_error() {
+    fn truncated_and_invalid_headers_are_errors() {
         let archive =
             [member(EntryType::Regular, "a", &[3; 10]), member(EntryType::Regular, "b", &[])].concat();
         for length in [1, 511, 513, 1000, 1025] {

@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_damaged_cut_off_or_larger_than_memory_is_an_error() {
+    fn damaged_truncated_and_oversized_streams_are_errors() {
         let whole = packed(&vec![b'7'; 100_000]);
         assert!(unpacked(&whole[..whole.len() - 1], 1 << 30).is_err());
         assert!(unpacked(&[&whole[..], &[1, 2, 3, 4, 5]].concat(), 1 << 30).is_err());

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_has_no_lengths() {
+    fn an_empty_tally_has_no_lengths() {
         let tally = LengthTally::new(&[]);
         assert_eq!((tally.min(), tally.max(), tally.mode(), tally.empty_rows()), (0, 0, 0, 0));
         assert_eq!(tally.hyb_split(), HybSplit::default());

@@ -21,9 +21,9 @@ use std::collections::BTreeMap;
 /// b of one kernel.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Baseline {
-    /// By block size and value type, where there are enough times.
+    /// Coefficients by block size and value type, where there are enough times.
     own: Vec<(u32, Dtype, [f32; TERMS])>,
-    /// Of all of them, for the others.
+    /// Coefficients of all of them together, for the others.
     pooled: [f32; TERMS],
 }
 
@@ -38,7 +38,7 @@ const ENOUGH: usize = 2 * TERMS;
 const LEAST: f64 = 0.1;
 
 impl Baseline {
-    /// From the terms of candidates and measured seconds, positive.
+    /// Fits the terms of candidates to measured seconds, positive.
     pub fn fit<'a>(times: impl Iterator<Item = (&'a Candidate, &'a Terms, f64)> + Clone) -> Self {
         let mut apart: BTreeMap<(u32, Dtype), Vec<Timed>> = BTreeMap::new();
         for (candidate, terms, time_s) in times {

@@ -1,4 +1,4 @@
-//! What a product would take if one thing alone limited it: the numbers that a baseline is put together from.
+//! Terms of a baseline: times of a product that one resource alone limits.
 //!
 //! | term | seconds of |
 //! |---|---|
@@ -19,7 +19,7 @@
 use sparsight_kernels::{Candidate, DeviceFacts, WarpWork, compulsory_bytes, strip};
 use sparsight_matrix::{Features, Locality};
 
-/// How many there are.
+/// Number of terms.
 pub(crate) const TERMS: usize = 12;
 
 /// Bytes a second where the device's bandwidth was never measured. Chosen; any will do, since the same number
@@ -29,7 +29,7 @@ const UNKNOWN_BYTES_PER_S: f64 = 1e11;
 const UNKNOWN_LAUNCH_S: f64 = 1e-6;
 /// Bytes that a GPU fetches at once: what a column of its own costs.
 const SECTOR_BYTES: f64 = 32.0;
-/// How much of the L2 a matrix may fill before parts of it are fetched again in each product. Found on an H200.
+/// Share of the L2 that a matrix may fill before parts of it are fetched again in each product. Found on an H200.
 pub(crate) const KEPT_OF_L2: f64 = 0.6;
 /// Seconds of a step before it is fitted.
 const STEP_S: f64 = 1e-9;

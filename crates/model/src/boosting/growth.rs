@@ -1,4 +1,4 @@
-//! How the trees of a family are grown.
+//! Growth of the trees of a family.
 
 use crate::trees::Growth;
 use sparsight_kernels::{BLOCKS, Kernel};
@@ -21,8 +21,8 @@ const CHOSEN: Growth = Growth {
     seed: 2016,
 };
 
-/// For the records of a family, of which `kernel` is one: a leaf holds as few matrices, and is drawn to 0 as much, where a matrix has
-/// one record of a kernel and not one a block size, as with the vendor's routines.
+/// Growth for the records of a family, of which `kernel` is one: with one record of a kernel for each matrix, as of the
+/// vendor's routines, in place of one for each block size, least leaf and shrinkage shrink by the same factor.
 pub(super) fn growth(kernel: Kernel) -> Growth {
     let share = kernel.blocks().len() as f32 / BLOCKS.len() as f32;
     Growth { min_leaf: share * CHOSEN.min_leaf, l2: share * CHOSEN.l2, ..CHOSEN }

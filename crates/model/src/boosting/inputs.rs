@@ -1,4 +1,4 @@
-//! What the trees look at: the features of Lehnert et al. 2016 and what the device makes of them.
+//! Inputs of the trees: the features of Lehnert et al. 2016 and what the device makes of them.
 //!
 //! Every input is a whole number, `round(1024 ln v)` for a quantity and `round(4096 v)` for a share in 0..=1: finer
 //! than any difference that measured times could teach, short on disk, and exact when compared. Trees only ask
@@ -118,7 +118,7 @@ pub(crate) struct Matrix<'f> {
     locality: &'f Locality,
     dtype: Dtype,
     quantities: [Quantity; MATRIX_INPUTS],
-    /// The same as the trees look at them.
+    /// The quantities as inputs of the trees.
     inputs: [i32; MATRIX_INPUTS],
 }
 
@@ -147,7 +147,7 @@ impl<'f> Matrix<'f> {
         all
     }
 
-    /// What all candidates share, then what each of `kernels` adds, whatever its block size: 28 numbers and 13 a kernel.
+    /// Inputs that all candidates share, then those that each of `kernels` adds, whatever its block size: 28 numbers and 13 a kernel.
     pub(crate) fn side_by_side(
         &self,
         kernels: impl IntoIterator<Item = Kernel>,
@@ -162,7 +162,7 @@ impl<'f> Matrix<'f> {
         self.inputs.into_iter().chain(kernels.into_iter().flat_map(of_kernel)).collect()
     }
 
-    /// How many numbers [`Matrix::side_by_side`] gives for so many kernels.
+    /// Length of [`Matrix::side_by_side`] for this many kernels.
     pub(crate) const fn count_side_by_side(kernels: usize) -> usize {
         MATRIX_INPUTS + KERNEL_INPUTS * kernels
     }
@@ -177,7 +177,7 @@ impl<'f> Matrix<'f> {
         self.block(candidate, shares, facts).map(Quantity::input)
     }
 
-    /// The same numbers for people.
+    /// The quantities with their names, for people.
     pub(super) fn terms(
         &self,
         candidate: &Candidate,

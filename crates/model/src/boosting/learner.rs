@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 /// `T = b exp(sum of the leaves)`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Boosting {
-    /// Of each kernel.
+    /// Baseline of each kernel.
     baselines: Vec<(Kernel, Baseline)>,
     /// Stored as bytes.
     #[serde(skip)]
@@ -22,7 +22,7 @@ pub struct Boosting {
 
 const _: () = assert!(COUNT <= ScalarForest::MOST_INPUTS);
 
-/// One for each kernel that samples are of.
+/// Baselines, one for each kernel of the samples.
 fn baselines(samples: &[LearningSample<'_>], terms: &[Terms]) -> Vec<(Kernel, Baseline)> {
     let kernels: BTreeSet<Kernel> = samples.iter().map(|s| s.candidate.kernel).collect();
     let fit = |kernel: Kernel| {

@@ -1,4 +1,4 @@
-//! How the trees of the comparison are grown.
+//! Growth of the trees of the comparison.
 
 use crate::trees::Growth;
 

@@ -1,4 +1,4 @@
-//! How the candidates of one matrix compare: their times over the least of them, learned together.
+//! Comparison of the candidates of one matrix: their times over the least of them, learned together.
 //!
 //! ```text
 //! features, facts -> inputs v: the matrix, then each kernel beside the others     boosting/inputs.rs

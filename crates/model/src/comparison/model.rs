@@ -16,17 +16,17 @@ use std::collections::BTreeSet;
 /// little was measured with weight, and times of single kernels are better.
 const NEAR: f64 = 0.2;
 
-/// How fast candidates behind the first lose their say in the reference time: one that is 6 % behind counts 0.4 of
+/// Decay of a candidate's weight in the reference time with its distance from the first: one that is 6 % behind counts 0.4 of
 /// it. Chosen.
 const DECAY: f64 = 16.0;
 
-/// How much the comparison has to say near the best, the rest being what was predicted for the candidate alone. Chosen by holding out
+/// Weight of the comparison near the best; the rest is that of the prediction for the candidate alone. Chosen by holding out
 /// folders a, b, c and d in turn, with all that was made from their matrices, each with two seeds of the trees and three of the
 /// comparison: of 1,208 choices on an H200 best / chosen was 0.9753, 0.9768, 0.9773, 0.9759 and 0.9713 with 0, 0.25, 0.5, 0.75 and 1, of
 /// 408 on an H100 0.9746, 0.9774, 0.9789, 0.9779 and 0.9725.
 const SHARE: f64 = 0.5;
 
-/// How the candidates of a matrix compare, learned from measured matrices.
+/// Comparison of the candidates of a matrix, learned from measured matrices.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Stored", into = "Stored")]
 pub struct Comparison {
@@ -69,7 +69,7 @@ impl Comparison {
         self.matrices
     }
 
-    /// How good the first choice was on held-out matrices: five folds, a value type counted apart, of real ones alone where
+    /// Quality of the first choice on held-out matrices: five folds, a value type counted apart, of real ones alone where
     /// there are enough.
     pub fn choice(&self) -> &ChoiceQuality {
         &self.choice
@@ -163,7 +163,7 @@ fn choice(rows: &[Row<'_>], folds: &Folds<'_>) -> Option<ChoiceQuality> {
     ChoiceQuality::of(ratios.into_iter().flatten().map(|ratio| (Seconds(ratio), Seconds(1.0))))
 }
 
-/// As it is written.
+/// Stored form.
 #[derive(Serialize, Deserialize)]
 struct Stored {
     /// Version and inputs.
@@ -205,7 +205,7 @@ impl Storable for Comparison {
 }
 
 impl From<Comparison> for Stored {
-    /// Without the trees, which are stored as bytes beside it.
+    /// The comparison without the trees, which are stored as bytes beside it.
     fn from(Comparison { matrices, dtypes, choice, compared, trees: _ }: Comparison) -> Self {
         Self { format: format(), matrices, dtypes, choice, compared }
     }

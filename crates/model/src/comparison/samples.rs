@@ -1,4 +1,4 @@
-//! What was measured, one row a matrix and value type with all of its candidates side by side.
+//! Samples of the comparison: one row for each matrix and value type, with all of its candidates side by side.
 
 use crate::boosting::Matrix;
 use crate::{LearningSample, MIN_MATRICES, Origin};
@@ -72,12 +72,12 @@ pub(super) struct Row<'a> {
     pub(super) weights: Vec<f32>,
 }
 
-/// How much a real matrix counts beside one that was made: it is what the trees are for, and there
+/// Weight of a real matrix beside a generated one: the trees are made for real ones, and there
 /// are fewer of them. Chosen by cross-validation, as are the weights of candidates: [`GROWTH`](super::growth::GROWTH).
 const REAL: f32 = 3.0;
 
 impl<'a> Row<'a> {
-    /// Of samples with positive times and features that hold [`Locality`](sparsight_matrix::Locality).
+    /// Samples with positive times and features that hold [`Locality`](sparsight_matrix::Locality).
     pub(super) fn all(
         compared: &[Compared],
         samples: &[LearningSample<'a>],

@@ -11,17 +11,18 @@ use sparsight_kernels::{DeviceFacts, Kernel};
 use sparsight_matrix::{Dtype, Seconds};
 use std::collections::BTreeMap;
 
-/// How good the predictions of held-out matrices were: five folds, no matrix in two of them.
+/// Errors of the predictions of held-out matrices: five folds, no matrix in two of them.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct CrossValidation {
-    /// Of `|predicted - measured| / measured`, over matrices, kernels, block sizes and value types.
+    /// Accuracy of `|predicted - measured|
+    /// measured`, over matrices, kernels, block sizes and value types.
     pub error: Accuracy,
-    /// What the first-ranked candidate of each held-out matrix cost against its best, a value type counted apart.
+    /// Cost of the first-ranked candidate of each held-out matrix against its best, a value type counted apart.
     pub choice: ChoiceQuality,
 }
 
 impl CrossValidation {
-    /// Of all kernels together; `None` without any.
+    /// Cross-validation of all kernels together; `None` without any.
     pub(super) fn of(held_out: &[HeldOut<'_>]) -> Option<Self> {
         let mut matrices: BTreeMap<(&str, Dtype), Vec<&HeldOut<'_>>> = BTreeMap::new();
         for h in held_out {

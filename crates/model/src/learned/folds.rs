@@ -1,4 +1,4 @@
-//! Which matrices are held out together in cross-validation.
+//! Folds of cross-validation: matrices that are held out together.
 //!
 //! All records of a matrix (block sizes, kernels, value types) lie in one fold. They are so alike that a model
 //! which saw some of them would know the rest, and its error would say nothing about a new matrix. The same holds for

@@ -1,4 +1,4 @@
-//! What a method must bring to learn the times of kernels.
+//! Interface of a method that learns the times of kernels.
 
 use super::LearningSample;
 use crate::Term;
@@ -7,7 +7,7 @@ use sparsight_kernels::{Candidate, DeviceFacts, Kernel};
 use sparsight_matrix::Features;
 use std::fmt::Debug;
 
-/// What a method learned of a group of kernels: all block sizes and value types. Made by [`LearnedModel`](super::LearnedModel).
+/// A method's model of a group of kernels: all block sizes and value types. Made by [`LearnedModel`](super::LearnedModel).
 pub trait Learner: Clone + Debug + PartialEq + Send + Sync + Serialize + DeserializeOwned {
     /// The model's name in flags and tables.
     const NAME: &'static str;
@@ -37,7 +37,7 @@ pub trait Learner: Clone + Debug + PartialEq + Send + Sync + Serialize + Deseria
         Ok(self)
     }
 
-    /// Those of `samples`, of one group, that it takes: all, unless a method is better off with fewer.
+    /// Samples, of one group, that it learns from: all, unless a method is better off with fewer.
     fn taught<'a>(samples: &[LearningSample<'a>]) -> Vec<LearningSample<'a>> {
         samples.to_vec()
     }

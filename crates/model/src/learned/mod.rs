@@ -1,4 +1,4 @@
-//! What all learned models share: a method learns the times of a group of kernels ([`Learner`]), the rest is done here once.
+//! Common part of all learned models: a method learns the times of a group of kernels ([`Learner`]), the rest is done here once.
 //!
 //! ```text
 //! LearningSample (matrix, candidate, time)

@@ -44,7 +44,7 @@ pub struct LearnedKernel {
     pub(super) kernel: Kernel,
     /// Matrices learned from.
     pub matrices: usize,
-    /// Of held-out matrices, all block sizes and value types; of real ones alone where there are enough.
+    /// Accuracy on held-out matrices, all block sizes and value types; on real ones alone where there are enough.
     pub error: Accuracy,
     /// Mean of `|ln(predicted / measured)|` over the same: what methods are compared by.
     pub log_error: f64,
@@ -62,7 +62,7 @@ struct LearnedGroup<'a, L> {
     learned: L,
 }
 
-/// Those that errors are judged by: of matrices that no generator made, if there are enough.
+/// Held-out samples by which errors are judged: those of matrices that no generator made, if there are enough.
 fn judged(held_out: Vec<HeldOut<'_>>) -> Vec<HeldOut<'_>> {
     let enough = enough_real(held_out.iter().map(|h| (h.sample.matrix, h.sample.origin.is_generated())));
     held_out.into_iter().filter(|h| !(enough && h.sample.origin.is_generated())).collect()
@@ -77,7 +77,7 @@ fn least(samples: &[LearningSample<'_>]) -> Option<Seconds> {
 }
 
 impl<'a, L: Learner> LearnedGroup<'a, L> {
-    /// From the samples of each kernel of a group; kernels with too few matrices are left out, and `None` if all are.
+    /// Learns from the samples of each kernel of a group; kernels with too few matrices are left out, and `None` if all are.
     fn learn(
         samples: Vec<(Kernel, Vec<LearningSample<'a>>)>,
         facts: &DeviceFacts,
@@ -108,7 +108,7 @@ impl<'a, L: Learner> LearnedGroup<'a, L> {
 }
 
 impl LearnedKernel {
-    /// From what was taught, the shortest time measured, and the predictions by which it is judged.
+    /// A group from the learned model, the shortest time measured, and the predictions by which it is judged.
     fn of(
         kernel: Kernel,
         taught: &[LearningSample<'_>],
@@ -197,7 +197,7 @@ impl<L: Learner> LearnedModel<L> {
         self.dtypes.contains(&dtype)
     }
 
-    /// How good its predictions of held-out matrices were.
+    /// Errors of its predictions of held-out matrices.
     pub fn cross_validation(&self) -> &CrossValidation {
         &self.cross_validation
     }
@@ -253,7 +253,7 @@ impl<L: Learner> Storable for LearnedModel<L> {
     }
 }
 
-/// What no product can undercut: the launch cost of the device, or where that is unknown the shortest time that was
+/// Lower bound of any product: the launch cost of the device, or where that is unknown the shortest time that was
 /// measured.
 fn floor_s(least: Seconds, facts: &DeviceFacts) -> f64 {
     let launch = facts.launch_s.0;

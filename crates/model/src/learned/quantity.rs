@@ -67,7 +67,7 @@ impl Quantity {
     /// All are counts, or spread in the unit of counts, and many are 0: below one half they count as one half. Unlike
     /// ln(1 + v) this leaves every power law exact, and 0 is as far from 1 as 1 from 2.
     pub fn ln(self, f: &Features) -> f64 {
-        /// Where a damaged or infinite feature is cut off. Chosen: the logarithm stays finite.
+        /// Limit at which a damaged or infinite feature is cut off. Chosen: the logarithm stays finite.
         const MOST: f64 = 1e300;
         let ln = |v: f64| {
             // `clamp` would keep a NaN.

@@ -1,16 +1,16 @@
-//! One measured time to learn from.
+//! A measured time to learn from.
 
 use super::MIN_MATRICES;
 use sparsight_kernels::Candidate;
 use sparsight_matrix::{Features, Seconds};
 use std::collections::BTreeSet;
 
-/// One candidate on one matrix, measured.
+/// A candidate measured on one matrix.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LearningSample<'a> {
     /// The matrix' name. All samples of one name stay together in cross-validation.
     pub matrix: &'a str,
-    /// Its structure.
+    /// Structural features.
     pub features: &'a Features,
     /// Candidate that was run.
     pub candidate: Candidate,
@@ -18,11 +18,11 @@ pub struct LearningSample<'a> {
     pub time: Seconds,
     /// The least time of any candidate on this matrix, in the same value type.
     pub best: Seconds,
-    /// Where the matrix comes from.
+    /// Origin of the matrix.
     pub origin: Origin,
 }
 
-/// Where a matrix comes from.
+/// Origin of a matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     /// A matrix from an application, unchanged.
@@ -43,8 +43,9 @@ impl Origin {
     }
 }
 
-/// How much more a real matrix counts than one that was made. Chosen by holding out folders a, b, c and d in turn on an H200 (412
-/// choices): with 1 and 2 the mean error of `best` was 6.05 and 6.01 %, best / chosen 0.9778 and 0.9783, within 5 % 85.0 and 85.4 %.
+/// Weight of a real matrix beside a generated one. Chosen by holding out folders a, b, c and d in turn on an H200 (412
+/// choices): with 1 and 2 the mean error of `best` was 6.05 and 6.01 %, best
+/// chosen 0.9778 and 0.9783, within 5 % 85.0 and 85.4 %.
 const REAL: f64 = 2.0;
 
 impl LearningSample<'_> {

@@ -1,4 +1,4 @@
-//! How much wider or narrower intervals are where products are short or long.
+//! Width of intervals by the length of products.
 //!
 //! Short products are launch cost for the most part, and are predicted better than the residuals of all matrices say; long ones
 //! depend on where x is found, and are predicted worse. So the interval of a kernel is scaled by the class of its predicted time:
@@ -12,7 +12,7 @@
 use crate::LogInterval;
 use serde::{Deserialize, Serialize};
 
-/// Where classes end, seconds: the ones by which results are shown.
+/// Ends of the classes, seconds: those by which results are shown.
 const ENDS_S: [f64; 3] = [4e-6, 8e-6, 20e-6];
 /// Residuals that a class must have for a factor of its own. Chosen: below, the rank says little.
 const ENOUGH: usize = 200;
@@ -34,7 +34,7 @@ fn class(time_s: f64) -> usize {
 }
 
 impl SizeClasses {
-    /// From `(interval of the kernel, predicted seconds, residual)` of held-out times.
+    /// Fits classes to `(interval of the kernel, predicted seconds, residual)` of held-out times.
     pub(super) fn of(held_out: impl IntoIterator<Item = (LogInterval, f64, f64)>) -> Self {
         let mut scores: [Vec<f64>; ENDS_S.len() + 1] = Default::default();
         for (interval, time_s, residual) in held_out {

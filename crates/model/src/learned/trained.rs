@@ -1,4 +1,4 @@
-//! What the matrices that were learned from cover. Beyond it a learned model guesses, and a prediction says so.
+//! Range of the training matrices. Beyond it a learned model guesses, and a prediction says so.
 
 use super::LearningSample;
 use crate::{Extent, Extrapolation};
@@ -29,7 +29,7 @@ impl Trained {
         })
     }
 
-    /// By how much the interval is to be widened, and in which quantities the matrix lies outside.
+    /// Factor by which the interval is to be widened, and the quantities in which the matrix lies outside.
     pub(super) fn outside(&self, candidate: &Candidate, features: &Features) -> (f64, Vec<Extrapolation>) {
         let (mut widening, mut extrapolates) = (0.0, Vec::new());
         for (quantity, value, extent) in [

@@ -1,4 +1,4 @@
-//! What a matrix takes that is cut into parts, learned from cuts that were run.
+//! Time of a matrix that is cut into parts, learned from cuts that were run.
 //!
 //! ```text
 //! T = f + sum over the parts of ( a max(E - L, 0) + b + c B (m(W) - m(B)) )      two parts or more
@@ -36,10 +36,10 @@ use sparsight_matrix::{Bytes, Seconds};
 /// that holds 84 (fused) and 87 % (sequential) of the others, 12 one that holds 66 and 77 %.
 const LEAST: usize = 40;
 
-/// What a may be: outside, the cuts that it was fitted to were too much alike to tell it from f. Chosen.
+/// Range of a: outside, the cuts that it was fitted to were too much alike to tell it from f. Chosen.
 const FACTORS: std::ops::RangeInclusive<f64> = 0.5..=2.0;
 
-/// So many times beyond the times that it was fitted to a law still answers. Chosen.
+/// Factor beyond the fitted times up to which a law still answers. Chosen.
 const BEYOND: f64 = 2.0;
 
 /// Values of C that are tried, in eighths of the L2: copies of the same data in its halves make it look smaller.
@@ -53,14 +53,14 @@ const QUARTERS: std::ops::RangeInclusive<u32> = 4..=12;
 pub struct Piece {
     /// Predicted time of one product of it by itself.
     pub time: Seconds,
-    /// In CSR.
+    /// Size in CSR.
     pub bytes: Bytes,
 }
 
 /// A cut that was run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MeasuredCut {
-    /// Its parts.
+    /// The parts.
     pub parts: Vec<Piece>,
     /// Measured time of one product.
     pub time: Seconds,
@@ -85,7 +85,7 @@ pub struct CutCost {
     pub learned: Option<LearnedCut>,
 }
 
-/// How well a learned law fits what it was fitted to.
+/// Quality of a learned law on the cuts that it was fitted to.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct LearnedCut {
     /// Relative errors of the cuts that it was fitted to.
@@ -159,7 +159,7 @@ impl CutCost {
         })
     }
 
-    /// With the best f, a, b and c for its L and C.
+    /// Fits f, a, b and c for its L and C.
     fn fitted(self, cuts: &[&MeasuredCut]) -> Option<Self> {
         let samples = cuts.iter().map(|cut| {
             let whole = whole(&cut.parts);
@@ -189,7 +189,7 @@ impl CutCost {
         part.0 as f64 * (missing(whole) - missing(part)).max(0.0)
     }
 
-    /// What a part adds to a product of a matrix of `whole` bytes; to be summed up from [`CutCost::fixed_s`] on.
+    /// Time that a part adds to a product of a matrix of `whole` bytes; to be summed up from [`CutCost::fixed_s`] on.
     pub fn part(&self, part: Piece, whole: Bytes) -> Seconds {
         let own = self.factor * self.beyond(part.time) + self.s_per_part;
         // The paper's sums are asked for a million blocks.

@@ -26,7 +26,7 @@ use std::ops::Range;
 pub struct Partition {
     /// Ranges of strips, in order, without a gap; at least one.
     pub parts: Vec<Range<usize>>,
-    /// Their time in all.
+    /// Sum of their times.
     pub total: Seconds,
 }
 
@@ -74,7 +74,7 @@ pub fn optimal_partition(
     Some(Partition { parts, total: Seconds(once.0 + sum) })
 }
 
-/// As [`optimal_partition`], with at most `most` parts: what one launch may hold is limited. O(N^2 most).
+/// Computes [`optimal_partition`] with at most `most` parts: what one launch may hold is limited. O(N^2 most).
 pub fn optimal_partition_of(
     most: usize,
     strips: usize,
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_paid_once_makes_more_parts_worthwhile() {
+    fn a_fixed_cost_paid_once_allows_more_parts() {
         // Together 10; each half alone 6. Two launches: 12. With 2 of each 6 paid once: 2 + 4 + 4 = 10, a tie that one
         // part wins; with 3: 3 + 3 + 3 = 9.
         let cost = |first: usize, last: usize| if first == last { 6.0 } else { 10.0 };

@@ -38,22 +38,22 @@ pub struct PreparedStrip<'a> {
     facts: &'a DeviceFacts,
     x: Bytes,
     kernels: Vec<PreparedKernel<'a>>,
-    /// Of the matrices: what the equations of some kernels depend on.
+    /// Keys of the matrices: inputs of the equations of some kernels.
     keys: Vec<Keys>,
-    /// Of the matrices: what banded columns weigh.
+    /// Weights of banded columns for the matrices.
     banded: Vec<f64>,
     counts: Counts,
     strips: Vec<StripCounts>,
-    /// One number a matrix, for a time that has two parts.
+    /// Sums, one number a matrix, for a time that has two parts.
     sums: Vec<f64>,
 }
 
 #[derive(Debug, Clone)]
 struct PreparedKernel<'a> {
     candidates: [Candidate; BLOCKS.len()],
-    /// Of HYB its ELL part.
+    /// ELL part of HYB.
     part: PreparedPart<'a>,
-    /// Of HYB.
+    /// COO part of HYB.
     coo: Option<PreparedPart<'a>>,
     /// Place among the keys.
     keys: usize,
@@ -64,19 +64,19 @@ struct PreparedPart<'a> {
     fits: [Option<Placed<'a>>; BLOCKS.len()],
     /// Place among the strips.
     strips: usize,
-    /// For which the lines were made.
+    /// Key for which the lines were made.
     made_for: Option<(u64, Bytes)>,
     lines: Lines,
 }
 
-/// What the equations of one or several kernels depend on, of one matrix after another.
+/// Inputs of the equations of one or several kernels, for one matrix after another.
 #[derive(Debug, Clone)]
 struct Keys {
-    /// One of the kernels; the only one where there are borders, doubts that the format holds every matrix, or two parts.
+    /// A kernel; the only one where there are borders, doubts that the format holds every matrix, or two parts.
     one: Candidate,
     p: Option<Statistic>,
     is_guarded: bool,
-    /// In the working set, increasing.
+    /// Borders in the working set, increasing.
     borders: Vec<Bytes>,
     runs: Runs,
 }

@@ -19,7 +19,7 @@ pub(super) struct Key {
 /// The keys of matrices one after another, equal neighbours together.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Runs {
-    /// With the first matrix behind it.
+    /// Ends of the runs, with the first matrix behind each.
     ends: Vec<(Key, usize)>,
 }
 

@@ -25,7 +25,7 @@ pub(super) enum Counted {
 pub(super) struct StripCounts {
     counted: Counted,
     strip: Strip,
-    /// Those that `strips` were computed for. Blocks of a matrix that begin elsewhere have mostly as many rows.
+    /// Counts that were computed for `strips`. Blocks of a matrix that begin elsewhere have mostly as many rows.
     counts: Vec<f64>,
     strips: Vec<f64>,
 }

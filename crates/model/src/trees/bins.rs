@@ -9,9 +9,9 @@ pub(super) const BINS: usize = 64;
 
 /// Inputs as intervals.
 pub(super) struct Bins {
-    /// Those that are neither the same for all rows nor equal to an earlier one.
+    /// Inputs that are neither the same for all rows nor equal to an earlier one.
     pub(super) inputs: Vec<usize>,
-    /// Where the intervals of each begin.
+    /// Edges of the intervals of each input.
     pub(super) edges: Vec<Vec<i32>>,
     /// Row after row, the interval of each input.
     of_rows: Vec<u8>,
@@ -45,7 +45,7 @@ impl Bins {
         Self { inputs, edges, of_rows }
     }
 
-    /// In which interval the row has its input; both by their place here.
+    /// Interval of an input of a row; both by their place here.
     pub(super) fn bin(&self, row: usize, input: usize) -> u8 {
         self.of_rows[row * self.inputs.len() + input]
     }
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn many_values_are_cut_at_quantiles_and_each_is_in_the_interval_that_begins_at_or_below_it() {
+    fn many_values_are_binned_at_quantiles() {
         // 640 values, ten of them in each interval.
         let values: Vec<Vec<i32>> = (0..640).map(|at| vec![3 * at]).collect();
         let bins = bins(&values);

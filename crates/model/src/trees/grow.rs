@@ -6,14 +6,14 @@ use super::tree::Tree;
 use rayon::prelude::*;
 use sparsight_matrix::mix;
 
-/// How trees are grown.
+/// Parameters of the growth of trees.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Growth {
     /// Forests grown each by itself, whose mean predicts.
     pub(crate) forests: usize,
     /// Trees of each.
     pub(crate) trees: usize,
-    /// At most what the forest can hold.
+    /// Depth, at most what the forest can hold.
     pub(crate) depth: u32,
     pub(crate) learning_rate: f32,
     /// Weight that a leaf must hold; a row has the mean weight of its outputs.
@@ -29,13 +29,13 @@ pub(crate) struct Growth {
     pub(crate) seed: u64,
 }
 
-/// One row of the training data.
+/// A row of the training data.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Row<'a> {
     pub(crate) inputs: &'a [i32],
     /// A number for each output; anything where nothing is known.
     pub(crate) responses: &'a [f32],
-    /// How much each response counts; 0 where nothing is known.
+    /// Weight of each response; 0 where nothing is known.
     pub(crate) weights: &'a [f32],
 }
 
@@ -83,7 +83,7 @@ impl Random {
     }
 }
 
-/// One forest while it grows.
+/// A forest while it grows.
 struct Boosted<'a, 'r> {
     rows: &'a [Row<'r>],
     bins: &'a Bins,
@@ -165,7 +165,7 @@ struct Growing<'t, 'a, 'r> {
     inputs: &'t [usize],
     drawn: &'t [bool],
     projected: &'t [f32],
-    /// So far.
+    /// The tree so far.
     grown: Tree,
 }
 
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn what_weighs_nothing_teaches_nothing() {
+    fn rows_of_weight_zero_do_not_change_the_trees() {
         let inputs = inputs();
         let [wrong, right] = [7.0, 1.0].map(|y| vec![vec![y]; inputs.len()]);
         let mut taught = rows(&inputs, &right, &[1.0]);
@@ -365,7 +365,7 @@ mod tests {
         Growth { trees: 40, learning_rate: 1.0, min_leaf: 1.0, l2: 0.0, rows_per_tree: 1.0, ..GROWTH };
 
     #[test]
-    fn what_may_be_learned_by_heart_is_and_a_walk_gives_it_back() {
+    fn trees_without_regularisation_reproduce_the_training_data() {
         // Fewer values than intervals: every row has one of its own, on both sides of every threshold.
         let inputs: Vec<[i32; 3]> = (0..50).map(|at| [3 * at - 70, 1, -at * at]).collect();
         let responses: Vec<Vec<f32>> =

@@ -67,7 +67,7 @@ fn push_tree(tree: &Tree, outputs: usize, bytes: &mut Vec<u8>) {
     }
 }
 
-/// How many outputs and trees the forest has with which `bytes` begin; both are cut off from them.
+/// Reads the numbers of outputs and trees with which `bytes` begin; both are cut off from them.
 fn take_head(bytes: &mut &[u8]) -> Result<(usize, u64), String> {
     let outputs = take(bytes).ok_or("the trees end early")?;
     let trees = take(bytes).ok_or("the trees end early")?;

@@ -50,7 +50,7 @@ pub(crate) struct ScalarForest {
 struct Split(i32);
 
 impl Split {
-    /// Where the tree as it was grown has a leaf.
+    /// Marks a place where the grown tree has a leaf.
     const NONE: Self = Self(NO_SPLIT as i32);
 
     /// Thresholds beyond what inputs can reach become the largest.
@@ -76,7 +76,7 @@ struct Complete {
 }
 
 impl Complete {
-    /// Of a tree within [`ScalarForest::limits`].
+    /// Converts a tree within [`ScalarForest::limits`].
     fn of(tree: &Tree) -> Self {
         let mut all = Self { splits: [Split::NONE; LEAVES], leaves: [0; LEAVES] };
         let mut leaves = tree.leaves.iter();
@@ -195,7 +195,7 @@ impl ScalarForest {
         sums
     }
 
-    /// One row, down several trees side by side.
+    /// Sum for one row, down several trees side by side.
     fn sum_of(&self, inputs: &Padded) -> f64 {
         let mut sum = 0;
         let mut chunks = self.trees.chunks_exact(TREES_TOGETHER);

@@ -3,7 +3,7 @@
 /// A split, whose left subtree follows it and then the right one, or a leaf.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Node {
-    /// To the left go rows whose input is below the threshold.
+    /// A split: rows whose input is below the threshold go left.
     Split {
         input: u16,
         threshold: i32,
@@ -19,7 +19,7 @@ pub(super) enum Node {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Tree {
     pub(super) nodes: Vec<Node>,
-    /// Of the leaves in the order of the nodes, a number for each output, in the forest's unit.
+    /// Values of the leaves in the order of the nodes, a number for each output, in the forest's unit.
     pub(super) leaves: Vec<i32>,
 }
 

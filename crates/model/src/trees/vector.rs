@@ -18,10 +18,10 @@ const LIMITS: Limits = Limits { depth: 32, inputs: 1 << 16, largest: i16::MAX as
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct VectorForest {
     outputs: usize,
-    /// Of one tree after another.
+    /// Nodes of one tree after another.
     nodes: Vec<Linked>,
     roots: Vec<u32>,
-    /// One after another, each with a number for every output.
+    /// Leaves one after another, each with a number for every output.
     leaves: Vec<i16>,
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct VectorForest {
 enum Linked {
     /// The left child is the next node.
     Split { input: u16, threshold: i32, right: u32 },
-    /// Which.
+    /// Number of the leaf.
     Leaf(u32),
 }
 
@@ -80,7 +80,7 @@ impl VectorForest {
         self.outputs
     }
 
-    /// One more than the largest input that is looked at.
+    /// Number of inputs: one more than the largest that is looked at.
     pub(crate) fn inputs(&self) -> usize {
         let input = |node: &Linked| match node {
             Linked::Split { input, .. } => usize::from(*input) + 1,

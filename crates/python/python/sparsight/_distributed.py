@@ -185,8 +185,8 @@ class DistributedOperator(Products):
     ) -> list[Piece]:
         """y = alpha A x + beta y with vectors that stay on the GPUs.
 
-        Everything that is queued on these GPUs is waited for before, in whatever stream, and the product until it is done: whoever
-        writes and reads pieces has no stream to think of. Without ``out`` memory is allocated.
+        Waits for everything that is queued on these GPUs before, in whatever stream, and then until the product is done: the
+        caller needs no stream to write and read pieces. Without ``out`` memory is allocated.
 
         Parameters
         ----------

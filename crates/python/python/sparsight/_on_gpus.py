@@ -22,18 +22,18 @@ _MOST_GPUS = 8_192
 
 
 class OnGpus:
-    """What is predicted of a product on so many GPUs.
+    """Prediction of a product on a number of GPUs.
 
     Attributes
     ----------
     count : int
-        GPUs.
+        Number of GPUs.
     predicted_s, low_s, high_s : float
         Seconds of one product, and the ends of the 90 % interval.
     speedup : float or None
-        How many times as fast as on one GPU; None if one cannot hold the matrix.
+        Speedup over one GPU; None if one cannot hold the matrix.
     efficiency : float or None
-        That over the number of GPUs; None likewise.
+        Parallel efficiency, ``speedup / count``; None if one GPU cannot hold the matrix.
     limit : str or None
         What the slowest GPU waits for: ``"exchange"``, ``"imbalance"``, ``"launch"`` or ``"product"``; None on one GPU.
     extrapolated : bool

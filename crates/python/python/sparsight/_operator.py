@@ -161,7 +161,7 @@ class Operator(Products):
         alpha, beta : float
         stream : int or object, optional
             Where it is queued: a handle, a stream of CuPy or torch, or an object with ``__cuda_stream__``. By default the stream
-            that is current in the library of ``x``. Whoever names another gives ``out``, and keeps it and ``x`` until it is done.
+            that is current in the library of ``x``. With another stream give ``out``, and keep it and ``x`` until it is done.
             Vectors on the host take none: their product has ended when ``matvec`` returns.
 
         Returns
@@ -229,7 +229,7 @@ class Operator(Products):
         """
         if self._turned is None:
             self._prepare_transpose()
-        # Neither of the two holds the other, so that both go as soon as nobody needs them.
+        # Neither of the two holds the other, so that both are freed as soon as they are not used.
         if self._transposed is None:
             core, matrix = self._turned
             self._transposed = Operator(core, matrix, (self._core, self._matrix))

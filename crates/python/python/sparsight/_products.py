@@ -27,7 +27,7 @@ __all__ = ["Products", "of_column"]
 
 
 class Products(LinearOperator):
-    """``op @ x``, of whoever has ``matvec`` and ``rmatvec``."""
+    """``op @ x`` for a class with ``matvec`` and ``rmatvec``."""
 
     def matvec(self, x: Any, out: Any = None, alpha: float = 1.0, beta: float = 0.0) -> Any:
         """y = alpha A x + beta y."""

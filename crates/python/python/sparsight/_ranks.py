@@ -239,11 +239,11 @@ def prepared_by_ranks(plan, ranks, device, parts, links):
 
     group = Group(ranks)
 
-    # Whether all know how it stands, or nobody can be told.
+    # All processes know the state, or none can be told.
     is_known = False
 
     def agree(what, failed=None):
-        """What each process has; if one failed, nobody goes on. Each calls this once before the GPUs are linked, and once afterwards."""
+        """The values of all processes; if one failed, none goes on. Each calls this once before the GPUs are linked, and once afterwards."""
         nonlocal is_known
         is_known = True
         # Ctrl-C has no words of its own.

@@ -85,7 +85,7 @@ class OfTorch:
 
 
 class OnGpu:
-    """The three arrays of a CSR on one GPU: kept, not copied, and read again whenever somebody prepares the matrix."""
+    """The three arrays of a CSR on one GPU: kept, not copied, and read again whenever the matrix is prepared."""
 
     __slots__ = ("_arrays", "_library", "index")
 

@@ -392,7 +392,7 @@ class Interface:
 
 class DLPack:
     """Whatever has ``__dlpack__``, JAX' arrays for one: looked at as an array of numpy, CuPy or torch, without a copy. Products are
-    waited for: whoever made the array knows nothing of the stream in which it is read.
+    waited for: the library that made the array does not know the stream in which it is read.
     """
 
     takes_columns = False

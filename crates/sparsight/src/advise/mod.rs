@@ -1,4 +1,4 @@
-//! Which format, kernel and block size: every candidate that the device has, predicted and ranked.
+//! Choice of format, kernel and block size: every candidate of the device, predicted and ranked.
 //!
 //! ```text
 //! Advisor::advise -> Advice    ranked candidates, refusals
@@ -37,9 +37,9 @@ pub struct Objective {
     /// Model that predicts; `None` for [`ModelName::Best`]: for each kernel the best that the profile holds,
     /// [`Profile::best_model`].
     pub model: Option<ModelName>,
-    /// Which benchmark matrices stand for the matrix' columns, where a model asks for that.
+    /// Rule that picks the benchmark matrices for the columns of the matrix; used by strip models.
     pub placement: PlacementRule,
-    /// Which statistic stands for the matrix' row lengths, where a model asks for one.
+    /// Statistic of the row lengths that a strip model takes.
     pub row_length: RowLengthRule,
     /// True if a matrix in `f64` may be stored in `f32`, beside x, y and sums in `f64`: such candidates are ranked with the others
     /// then. What that changes: [`Narrowing`](sparsight_matrix::Narrowing).
@@ -61,7 +61,7 @@ impl Default for Objective {
 /// Every candidate for one matrix, best first, and those that are not possible.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Advice {
-    /// For what kind of device.
+    /// Kind of the device.
     pub kind: DeviceKind,
     /// Model that was asked; [`ModelName::Best`] asks others.
     pub model: ModelName,
@@ -71,16 +71,16 @@ pub struct Advice {
     pub refused: Vec<Refused>,
     /// True if the matrix has no non-zeros, so that there is nothing to gain.
     pub is_empty: bool,
-    /// What is run now, from which break-evens are counted; `None` if no CSR is ranked, and where nothing else was named.
+    /// Present implementation, from which break-evens are counted; `None` if no CSR is ranked and no other one was named.
     pub run_now: Option<RunNow>,
 }
 
-/// One candidate with its prediction.
+/// A candidate with its prediction.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Advised {
     /// Candidate.
     pub candidate: Candidate,
-    /// How fast it will be.
+    /// Predicted time with its interval.
     pub prediction: Prediction,
     /// The model that said so; never [`ModelName::Best`].
     pub model: ModelName,
@@ -109,7 +109,7 @@ impl Advised {
 /// A candidate without a prediction.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Refused {
-    /// Which.
+    /// The candidate.
     pub candidate: Candidate,
     /// Cannot be held, or no model for it.
     pub why: Why,
@@ -304,7 +304,7 @@ impl Advice {
         vendors.or_else(|| plain().map(|csr| csr.as_run_now(kind)))
     }
 
-    /// Of those that are `wanted` the one that takes least, one product or all of them.
+    /// The fastest `wanted` candidate, for one product or for all of them.
     pub(crate) fn fastest(
         &self,
         wanted: impl Fn(&Advised) -> bool,
@@ -316,7 +316,7 @@ impl Advice {
 }
 
 impl Advised {
-    /// As what is run now.
+    /// This candidate as the present implementation.
     pub(crate) fn as_run_now(&self, kind: RunNowKind) -> RunNow {
         let Self { candidate, preparation, .. } = *self;
         RunNow { kind, candidate, time: self.prediction.time, preparation }

@@ -17,7 +17,7 @@ pub enum Reason {
         longest: u64,
         /// Time of a product that is due to their length.
         cost_s: Seconds,
-        /// One product.
+        /// Time of one product.
         of_s: Seconds,
     },
     /// Entries are stored that are 0: beside the matrix without them.
@@ -28,7 +28,7 @@ pub enum Reason {
         entries: u64,
         /// Time of a product that is due to them.
         cost_s: Seconds,
-        /// One product.
+        /// Time of one product.
         of_s: Seconds,
     },
     /// Rows have no entry: beside the matrix without them.
@@ -39,18 +39,18 @@ pub enum Reason {
         rows: u64,
         /// Time of a product that is due to them.
         cost_s: Seconds,
-        /// One product.
+        /// Time of one product.
         of_s: Seconds,
     },
     /// Rows and columns are numbered badly: beside the order of reverse Cuthill-McKee.
     Numbering {
-        /// How many times x is fetched in a product.
+        /// Number of times that x is fetched in a product.
         fetched: f64,
-        /// The same in the other order.
+        /// Number of times in the other order.
         fetched_reordered: f64,
         /// Time of a product that is due to the numbering.
         cost_s: Seconds,
-        /// One product.
+        /// Time of one product.
         of_s: Seconds,
     },
     /// Entries of the file stood on places already taken and were added up.
@@ -64,12 +64,12 @@ pub enum Reason {
     Launch {
         /// A launch of an empty kernel.
         cost_s: Seconds,
-        /// One product.
+        /// Time of one product.
         of_s: Seconds,
     },
     /// Preparation takes most of the time in all.
     Upload {
-        /// Its larger part.
+        /// The larger part of the preparation.
         of: Before,
         /// Products.
         products: u64,

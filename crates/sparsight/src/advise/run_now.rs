@@ -1,4 +1,4 @@
-//! What a matrix is multiplied with today: the break-even of every candidate is counted against it.
+//! The present implementation: the break-even of every candidate is counted against it.
 //!
 //! ```text
 //! products = (P - P0) / (t0 - t), rounded up      P, t: preparation and one product of a candidate; P0, t0: of what is run now
@@ -10,14 +10,14 @@ use sparsight_kernels::Candidate;
 use sparsight_matrix::Seconds;
 use std::fmt;
 
-/// Which of the known baselines it is.
+/// Kind of present implementation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunNowKind {
     /// The vendor's CSR, the faster of its algorithms.
     VendorsCsr,
     /// Our fastest kernel for plain CSR, on a processor.
     PlainCsr,
-    /// The same on a GPU: the profile has no time of the vendor's.
+    /// Our fastest kernel for plain CSR, on a GPU without times of the vendor's routines.
     WithoutVendors,
     /// CSR of scipy, for which our CSR with one thread stands.
     Scipy,
@@ -26,7 +26,7 @@ pub enum RunNowKind {
 }
 
 impl RunNowKind {
-    /// As answers write it: `vendors-csr`, `plain-csr`, `scipy` or `named`.
+    /// Name in answers: `vendors-csr`, `plain-csr`, `scipy` or `named`.
     pub fn id(self) -> &'static str {
         match self {
             Self::VendorsCsr => "vendors-csr",
@@ -41,11 +41,11 @@ impl RunNowKind {
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct RunNow {
-    /// Which of the known ones.
+    /// Its kind.
     pub kind: RunNowKind,
     /// The candidate, or the one that stands for it.
     pub candidate: Candidate,
-    /// One product.
+    /// Time of one product.
     pub time: Seconds,
     /// Until its first product; `None` if not measured. Of scipy 0: the matrix is where it is multiplied.
     pub preparation: Option<Seconds>,
@@ -74,7 +74,7 @@ impl RunNow {
         (saved_s > 0.0).then(|| (extra_s.max(0.0) / saved_s).ceil() as u64)
     }
 
-    /// Of one product; of so many with preparation, where it was measured.
+    /// Time of one product, or of all `products` with preparation where it was measured.
     pub fn cost(&self, products: Option<u64>) -> Seconds {
         products.map_or(self.time, |products| {
             Seconds(self.preparation.unwrap_or_default().0 + products as f64 * self.time.0)

@@ -1,4 +1,4 @@
-//! What is run now, by name, where it is not the vendor's CSR: `--from`.
+//! The present implementation by name, where it is not the vendor's CSR: `--from`.
 
 use crate::advise::{Advised, RunNow, RunNowKind, Why};
 use crate::{Advice, Advisor, Error, Objective, Profile};
@@ -27,7 +27,7 @@ impl FromStr for RunNowName {
     }
 }
 
-/// As it is typed.
+/// Displays the name as it is typed.
 impl fmt::Display for RunNowName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -38,7 +38,7 @@ impl fmt::Display for RunNowName {
 }
 
 impl Advice {
-    /// What is run now by that name: of its candidates the one that takes least, one product or, as ranked, all `products`.
+    /// The present implementation of that name: its fastest candidate, for one product or, as ranked, for all `products`.
     /// `profile` and `features` are those that the advice was given for.
     ///
     /// # Errors
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_run_now_has_a_name_and_the_sentence_says_it() {
+    fn the_break_even_sentence_names_the_present_implementation() {
         let (profile, features, mut advice) = advised("fem,n=24", None);
         let said = advice.verdict(None).unwrap().break_even().unwrap();
         assert!(
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_converted_where_the_answer_is_csr() {
+    fn csr_as_the_answer_needs_no_conversion() {
         let (_, _, advice) = advised("banded,n=20000", Some(2));
         let said = advice.verdict(Some(2)).unwrap().break_even().unwrap();
         assert_eq!(said, "It reads CSR as it is: nothing to convert.");

@@ -1,4 +1,4 @@
-//! What advice comes down to: the candidate to use, what it gains over what people use today, and which others are as good.
+//! Verdict of advice: the candidate to use, its gain over present practice, and the candidates that are as good.
 
 use crate::Advice;
 use crate::advise::{Advised, RunNow, RunNowKind};
@@ -9,7 +9,7 @@ use sparsight_model::Extrapolation;
 /// Predicted costs this close are a tie: about what predictions are off by. Chosen.
 pub const TIE: f64 = 0.05;
 
-/// What is ready in less than this part of another one's time is sooner ready. Chosen: a tenth is about what a preparation is known to.
+/// Ratio of preparation times below which one candidate is ready sooner. Chosen: preparations are known to about a tenth.
 const SOONER: f64 = 0.9;
 
 /// The first of the ranking, beside what it is to be compared with.
@@ -24,7 +24,7 @@ pub struct Verdict<'a> {
     pub plain_csr: Option<&'a Advised>,
     /// The vendor's routine for CSR that is predicted to be the fastest: what most people call.
     pub vendors_csr: Option<&'a Advised>,
-    /// What is run now, from which break-evens are counted; `None` if no CSR is ranked, and where nothing else was named.
+    /// Present implementation, from which break-evens are counted; `None` if no CSR is ranked and no other one was named.
     pub run_now: Option<RunNow>,
     /// Products that were asked for: all of them count, and conversion and upload.
     products: Option<u64>,
@@ -33,13 +33,13 @@ pub struct Verdict<'a> {
 }
 
 impl Verdict<'_> {
-    /// How many times as fast the best is as another one: in one product, or in all with conversion and upload.
+    /// Speedup of the best over another candidate, in one product or in all with conversion and upload.
     pub fn speedup(&self, other: &Advised) -> f64 {
         other.cost(self.products) / self.best.cost(self.products)
     }
 
-    /// From how many products on it pays to change from what is run now to what is recommended, as a sentence; `None` if nothing is
-    /// known that is run now, and of a matrix without non-zeros.
+    /// Number of products from which on changing to the recommended candidate pays off, as a sentence; `None` without a present
+    /// implementation and for a matrix without non-zeros.
     pub fn break_even(&self) -> Option<String> {
         let (used, now) = (self.recommended(), self.run_now.filter(|_| !self.is_empty)?);
         if now.is(used.candidate) {
@@ -68,7 +68,7 @@ impl Verdict<'_> {
         })
     }
 
-    /// The same as what is run now.
+    /// Speedup over the present implementation.
     pub fn speedup_over(&self, now: RunNow) -> f64 {
         now.cost(self.products).0 / self.best.cost(self.products)
     }
@@ -94,15 +94,16 @@ impl Verdict<'_> {
         reads_csr(self.best) && self.equal.iter().all(|equal| reads_csr(equal))
     }
 
-    /// Of the best and those that are as good the one that is soonest ready; of several the smallest.
+    /// The candidate that is ready soonest among the best and its equals; of several the smallest.
     pub fn soonest_ready(&self) -> &Advised {
         let others = self.equal.iter().copied();
         others.fold(self.best, |best, other| if other.is_cheaper(best) { other } else { best })
     }
 
-    /// What to use: plain CSR where nothing is gained, else the best. Where one product counts, preparing it counts nothing in the
-    /// ranking; so of those that are as good, and gain as surely over plain CSR, the one that is soonest ready takes the best's
-    /// place, if it is by a tenth, and of several the smallest. What changes the values does not take the place of what keeps them.
+    /// Recommended candidate: plain CSR where nothing is gained, else the best. Where one product counts, the ranking ignores
+    /// preparation; so among the candidates that are as good, and gain as surely over plain CSR, the one that is ready soonest
+    /// replaces the best, if it is ready sooner by a tenth; of several the smallest. A candidate that changes the values does not
+    /// replace one that keeps them.
     pub fn recommended(&self) -> &Advised {
         if let Some(csr) = self.plain_csr.filter(|_| self.gains_nothing()) {
             return csr;
@@ -155,8 +156,7 @@ impl Advised {
 }
 
 impl Advice {
-    /// What it comes down to; `products` as in the [`Objective`](crate::Objective) that was asked. `None` if no candidate is
-    /// possible.
+    /// Verdict for `products` as in the [`Objective`](crate::Objective) of the advice. `None` if no candidate is possible.
     pub fn verdict(&self, products: Option<u64>) -> Option<Verdict<'_>> {
         let best = self.ranked.first()?;
         let limit = best.cost(products) * (1.0 + TIE);
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn of_those_that_are_as_good_the_soonest_ready_and_then_the_smallest_is_recommended() {
+    fn among_equals_the_soonest_ready_then_the_smallest_is_recommended() {
         let advice = advice("fem,n=24", None);
         let verdict = advice.verdict(None).unwrap();
         let (best, csr) = (verdict.best.clone(), verdict.plain_csr.unwrap().clone());
@@ -228,7 +228,7 @@ mod tests {
         let slow = csr.prediction.time.0 / best.prediction.time.0 / 1.02;
         assert_eq!(chosen(&[like(jad, slow, 0.5e-3, 10)], None), "hyb/b256/f64", "gains nothing itself");
         let rounded = like("sell/c32/s1/b256/f32-f64", 1.0, 0.5e-3, 10);
-        assert_eq!(chosen(&[rounded], None), "hyb/b256/f64", "nobody loses digits for nothing");
+        assert_eq!(chosen(&[rounded], None), "hyb/b256/f64", "digits are not given up without a gain");
     }
 
     #[test]

@@ -26,47 +26,47 @@ pub struct AdviseAnswer {
     /// Products to come, by all of which candidates are ranked; absent if one product counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub products: Option<u64>,
-    /// Which benchmark matrices stood for the columns.
+    /// Rule that picked the benchmark matrices for the columns.
     pub placement: PlacementRule,
-    /// What stood for the row lengths.
+    /// Statistic of the row lengths that was used.
     pub row_length: RowLengthRule,
-    /// What numbering rows and columns anew brings, of which matrix the rest then speaks; absent if not asked for.
+    /// Gain by reordering rows and columns; the other fields are then of the reordered matrix. Absent if not asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reordered: Option<ReorderedAnswer>,
-    /// What storing the values in `f32` changes; absent if not asked for.
+    /// Effect of storing the values in `f32`; absent if not asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub narrowing: Option<NarrowingAnswer>,
-    /// What it comes down to; absent if no candidate is possible.
+    /// Verdict; absent if no candidate is possible.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<VerdictAnswer>,
     /// Why a product takes as long as it does, what costs most first: at most two, each as a sentence and with its numbers. Empty
     /// where nothing stands out.
     pub reasons: Vec<ReasonAnswer>,
-    /// What another run may be expected to gain; absent if none was run, and if all were.
+    /// Expected gain of another run; absent if no candidate was run or all were.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_run: Option<NextRunAnswer>,
     /// The matrices that were learned from and are most like this one; absent where the profile keeps none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nearby: Option<NearbyAnswer>,
-    /// How long the rows are and where the non-zeros lie; absent where nobody looked.
+    /// Row lengths and positions of the non-zeros; absent if not computed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub structure: Option<Structure>,
-    /// The best cut of its rows into parts, whether it gains or not; absent where nobody asked for a page.
+    /// The best cut of its rows into parts, whether it gains or not; absent if no page was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<PlannedMatrix>,
     /// The device's last cache: up to about this, times are not bound to `copy_bytes_per_s`; absent if not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_bytes: Option<Bytes>,
-    /// Where the answer comes from.
+    /// Origin of the answer.
     pub provenance: AdviceProvenance,
     /// Best first, then those that are not ranked.
     pub candidates: Vec<AdvisedCandidate>,
 }
 
-/// Where advice or a plan comes from, beside the profile.
+/// Origin of advice or a plan, beside the profile.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AdviceProvenance {
-    /// Of this program or library.
+    /// Version of this program or library.
     pub version: &'static str,
     /// Driver of the device when the profile was measured, as it names itself.
     pub driver: String,
@@ -90,17 +90,17 @@ impl From<&Profile> for AdviceProvenance {
 }
 
 impl AdviceProvenance {
-    /// Of a command: what was typed, and the UTC date.
+    /// Adds the command as typed and the UTC date.
     #[must_use]
     pub fn with_command(self, command: String, date: String) -> Self {
         Self { command: Some(command), date: Some(date), ..self }
     }
 }
 
-/// How far the matrix is from those that were learned from: see [`Nearby`].
+/// Distance of the matrix to the training matrices: see [`Nearby`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NearbyAnswer {
-    /// Of the matrices that were learned from the share that has another one nearer by than the nearest is here.
+    /// Share of the training matrices that are closer to their nearest neighbour than this matrix is to its own.
     pub farther_than: f64,
     /// The nearest of them, the nearest first.
     pub nearest: Vec<NearMatrix>,
@@ -109,9 +109,9 @@ pub struct NearbyAnswer {
 /// A matrix that was learned from.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NearMatrix {
-    /// Its name in the corpus.
+    /// Name in the corpus.
     pub matrix: String,
-    /// In standard deviations of the matrices learned from, a quadratic mean over all quantities.
+    /// Distance in standard deviations of the training matrices, a quadratic mean over all quantities.
     pub distance: f64,
 }
 
@@ -122,16 +122,16 @@ impl From<Nearby> for NearbyAnswer {
     }
 }
 
-/// What rounding the values of the matrix to `f32` changes: see [`Narrowing`].
+/// Effect of rounding the values of the matrix to `f32`: see [`Narrowing`].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct NarrowingAnswer {
     /// y changes by at most this times `sum_j |a_ij x_j|` in row i.
     pub relative_error: f64,
     /// Values that change.
     pub changed: u64,
-    /// Those below the normal range of `f32`.
+    /// Number of values below the normal range of `f32`.
     pub below_normal: u64,
-    /// Those that `f32` cannot hold; if there are any, no candidate in mixed precision is ranked.
+    /// Number of values that `f32` cannot hold; if there are any, no candidate in mixed precision is ranked.
     pub too_large: u64,
 }
 
@@ -142,7 +142,7 @@ impl From<Narrowing> for NarrowingAnswer {
     }
 }
 
-/// What to expect of a candidate after others were measured.
+/// Expected time of a candidate after others were measured.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Expected {
     /// Seconds of one product.
@@ -164,14 +164,14 @@ impl From<Prediction> for Expected {
 pub struct VerdictAnswer {
     /// The first.
     pub best: Candidate,
-    /// What to use: plain CSR where nothing is gained; without `products`, of those that are as good one that is clearly sooner
-    /// ready; else the best.
+    /// Recommended candidate: plain CSR where nothing is gained; without `products` an equally good one that is ready clearly sooner;
+    /// else the best.
     pub recommended: Candidate,
-    /// Whether plain CSR is as good as anything, as it is for every matrix without non-zeros.
+    /// True if no candidate is faster than plain CSR, as for every matrix without non-zeros.
     pub gains_nothing: bool,
     /// Others that are as good, within 5 %: of each kernel the first block size, without the kernel of the best.
     pub equal: Vec<Candidate>,
-    /// Of the best and these the one that is soonest ready.
+    /// The one that is ready soonest among the best and its equals.
     pub soonest_ready: Candidate,
     /// The fastest of our kernels for CSR as it is; absent if none is ranked.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -179,11 +179,11 @@ pub struct VerdictAnswer {
     /// The vendor's fastest routine for CSR; absent if none is ranked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vendors_csr: Option<Compared>,
-    /// What is run now, from which break-evens are counted; absent if no CSR is ranked.
+    /// Present implementation, from which break-evens are counted; absent if no CSR is ranked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_now: Option<RunNowAnswer>,
-    /// From how many products on it pays to change from there to `recommended`, as a sentence; absent without `run_now`, and of a
-    /// matrix without non-zeros.
+    /// Number of products from which on changing to `recommended` pays off, as a sentence; absent without `run_now` and for a matrix
+    /// without non-zeros.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub break_even: Option<String>,
 }
@@ -191,10 +191,10 @@ pub struct VerdictAnswer {
 /// Why a product takes as long as it does.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ReasonAnswer {
-    /// Its kind and its numbers.
+    /// Kind and numbers.
     #[serde(flatten)]
     pub reason: Reason,
-    /// The same as a sentence.
+    /// The reason as a sentence.
     pub text: String,
 }
 
@@ -204,7 +204,7 @@ impl From<Reason> for ReasonAnswer {
     }
 }
 
-/// What is run now.
+/// The present implementation.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct RunNowAnswer {
     /// `vendors-csr`, `plain-csr`, `scipy` or `named`.
@@ -218,7 +218,7 @@ pub struct RunNowAnswer {
 }
 
 impl VerdictAnswer {
-    /// What it says to use and what it compares that with; not those that are as good.
+    /// Candidates that the verdict recommends or compares with, without the equals.
     fn named(&self) -> impl Iterator<Item = Candidate> {
         let run_now = self.run_now.map(|run_now| run_now.compared);
         let compared = [self.plain_csr, self.vendors_csr, run_now].into_iter().flatten().map(|csr| csr.id);
@@ -226,14 +226,14 @@ impl VerdictAnswer {
     }
 }
 
-/// What people would use without advice.
+/// A candidate that is common practice without advice.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Compared {
-    /// Which candidate.
+    /// The candidate.
     pub id: Candidate,
     /// Seconds of one product.
     pub predicted_s: Seconds,
-    /// How many times as fast the best is: in one product, or with `products` in all with conversion and upload.
+    /// Speedup of the best over it: in one product, or with `products` in all with conversion and upload.
     pub speedup: f64,
 }
 
@@ -272,7 +272,7 @@ impl Answer for AdviseAnswer {
 }
 
 impl AdviseAnswer {
-    /// Of the advice that `profile` gave for the matrix.
+    /// Answer from the advice that `profile` gave for the matrix.
     pub fn of(
         matrix: MatrixSummary,
         profile: &Profile,
@@ -311,56 +311,56 @@ impl AdviseAnswer {
         }
     }
 
-    /// With the matrices that were learned from and are most like this one.
+    /// Adds the training matrices that are most like this one.
     #[must_use]
     pub fn with_nearby(mut self, nearby: Option<Nearby>) -> Self {
         self.nearby = nearby.map(NearbyAnswer::from);
         self
     }
 
-    /// With how long the rows of the matrix are and where its non-zeros lie.
+    /// Adds row lengths and positions of the non-zeros.
     #[must_use]
     pub fn with_structure(mut self, structure: Option<Structure>) -> Self {
         self.structure = structure;
         self
     }
 
-    /// With why a product takes as long as it does.
+    /// Adds the reasons for the time of a product.
     #[must_use]
     pub fn with_reasons(mut self, reasons: Vec<Reason>) -> Self {
         self.reasons = reasons.into_iter().map(ReasonAnswer::from).collect();
         self
     }
 
-    /// With the best cut of its rows into parts.
+    /// Adds the best cut of the rows into parts.
     #[must_use]
     pub fn with_plan(mut self, plan: Option<PlannedMatrix>) -> Self {
         self.plan = plan;
         self
     }
 
-    /// Of a command given on a day.
+    /// Adds the command and its date.
     #[must_use]
     pub fn with_command(mut self, command: String, date: String) -> Self {
         self.provenance = self.provenance.with_command(command, date);
         self
     }
 
-    /// Of a reordered matrix.
+    /// Adds the gain by reordering.
     #[must_use]
     pub fn with_reordered(mut self, reordered: Option<ReorderedAnswer>) -> Self {
         self.reordered = reordered;
         self
     }
 
-    /// With what storing the values in `f32` changes.
+    /// Adds the effect of storing the values in `f32`.
     #[must_use]
     pub fn with_narrowing(mut self, narrowing: Option<NarrowingAnswer>) -> Self {
         self.narrowing = narrowing;
         self
     }
 
-    /// With what was measured of candidates beside what is predicted of them, and what to expect of the others.
+    /// Adds measured times beside the predicted ones, and the expected times of the other candidates.
     #[must_use]
     pub fn with_verified(mut self, verified: Option<&Verified>) -> Self {
         let Some(Verified { measured, expected, next, .. }) = verified else { return self };
@@ -373,7 +373,7 @@ impl AdviseAnswer {
         self
     }
 
-    /// With the first `top` that are ranked, those below that were measured or that the verdict names, and all that are not ranked.
+    /// Keeps the first `top` ranked candidates, those that were measured or that the verdict names, and all unranked ones.
     #[must_use]
     pub fn shortened(mut self, top: usize) -> Self {
         let named: Vec<Candidate> = self.verdict.iter().flat_map(VerdictAnswer::named).collect();
@@ -390,10 +390,10 @@ impl AdviseAnswer {
 /// A candidate, ranked or not.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AdvisedCandidate {
-    /// Which.
+    /// The candidate.
     #[serde(flatten)]
     pub candidate: NamedCandidate,
-    /// How fast it will be; absent if it is not ranked, as are the fields that follow.
+    /// Predicted time; absent if the candidate is not ranked, as are the fields that follow.
     #[serde(flatten)]
     pub prediction: Option<PredictedInterval>,
     /// The model that said so.
@@ -402,7 +402,7 @@ pub struct AdvisedCandidate {
     /// Matrix, x and y in this format without padding: what one product cannot avoid moving.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Bytes>,
-    /// What the matrix takes on the device in this format, x and y not counted.
+    /// Memory of the matrix on the device in this format, without x and y.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<Bytes>,
     /// `bytes` over the predicted time, as a fraction of the device's copy rate; above 1 from a cache.
@@ -417,16 +417,16 @@ pub struct AdvisedCandidate {
     /// Conversion, upload and all products, seconds; absent if one product counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_all_s: Option<Seconds>,
-    /// What was measured of it, or why it is not ranked.
+    /// Measured time, or why the candidate is not ranked.
     #[serde(flatten)]
     pub outcome: Option<MeasuredOutcome>,
-    /// What to expect of it, after others were measured and it was not.
+    /// Expected time after others were measured; absent if it was measured itself.
     #[serde(flatten)]
     pub expected: Option<Expected>,
 }
 
 impl AdvisedCandidate {
-    /// With a prediction; `in_all_s` is [`AdvisedCandidate::in_all_s`].
+    /// Answer from a ranked candidate; `in_all_s` is [`AdvisedCandidate::in_all_s`].
     pub fn ranked(advised: &Advised, in_all_s: Option<Seconds>) -> Self {
         Self {
             candidate: advised.candidate.into(),

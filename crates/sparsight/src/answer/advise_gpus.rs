@@ -20,11 +20,11 @@ pub struct AdviseGpusAnswer {
     pub device: DeviceSummary,
     /// Value type.
     pub dtype: Dtype,
-    /// How rows are dealt out: `in order`, or the file that says so.
+    /// Distribution of rows: `in order`, or the name of the file.
     pub deal: String,
     /// The links between GPUs.
     pub links: LinksAnswer,
-    /// One for each number of GPUs that can hold the matrix, in the order in which they were asked about.
+    /// Predictions, one for each number of GPUs that can hold the matrix, in the order of the request.
     pub gpus: Vec<OnGpus>,
     /// Numbers of GPUs that cannot.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -34,7 +34,7 @@ pub struct AdviseGpusAnswer {
     pub best: usize,
 }
 
-/// Where what is known of the links comes from, and what it is.
+/// Links between GPUs, with their origin.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LinksAnswer {
     /// A profile's name or a file.
@@ -44,19 +44,19 @@ pub struct LinksAnswer {
     pub links: Links,
 }
 
-/// So many GPUs cannot hold the matrix, dealt out to them like that.
+/// A number of GPUs that cannot hold the matrix in that distribution.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TooFewGpus {
-    /// How many.
+    /// Number of GPUs.
     pub count: usize,
-    /// What one of them lacks.
+    /// Reason.
     pub why: String,
 }
 
 /// A matrix on so many GPUs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OnGpus {
-    /// How many.
+    /// Number of GPUs.
     pub count: usize,
     /// Predicted time of one product, seconds.
     pub predicted_s: Seconds,
@@ -64,16 +64,16 @@ pub struct OnGpus {
     pub low_s: Seconds,
     /// Upper end, seconds.
     pub high_s: Seconds,
-    /// How many times as fast as on one; absent if one cannot hold the matrix.
+    /// Speedup over one GPU; absent if one GPU cannot hold the matrix.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub speedup: Option<f64>,
-    /// That over the number of GPUs; absent likewise.
+    /// Parallel efficiency, `speedup / count`; absent if one GPU cannot hold the matrix.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub efficiency: Option<f64>,
     /// `product`, `exchange`, `imbalance` or `launch`; absent for one GPU.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<&'static str>,
-    /// Whether more GPUs are asked about than the links were measured or stated for.
+    /// True for more GPUs than the links were measured or stated for.
     pub extrapolated: bool,
     /// Bytes of x that all GPUs together get in a product.
     pub exchanged_bytes: Bytes,
@@ -81,15 +81,15 @@ pub struct OnGpus {
     pub most_exchanged_bytes: Bytes,
     /// The most that one GPU holds: the matrix, x and y, and room for what is exchanged.
     pub memory_bytes: Bytes,
-    /// What each GPU does, by its rank; absent for more than 64 of them.
+    /// Shares of the GPUs by rank; absent for more than 64 of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shares: Option<Vec<ShareAnswer>>,
-    /// What it took when it was run; absent if it was not.
+    /// Measured time; absent if it was not run.
     #[serde(flatten)]
     pub measured: Option<MeasuredOutcome>,
 }
 
-/// What one GPU does.
+/// Share of one GPU.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ShareAnswer {
     /// Rows that read its own entries of x alone; absent if there are none.
@@ -113,23 +113,23 @@ pub struct RowsAnswer {
     pub nrows: u64,
     /// Non-zeros in them.
     pub nnz: u64,
-    /// What computes them.
+    /// Candidate that computes them.
     pub id: Candidate,
-    /// How long that is predicted to take, seconds.
+    /// Predicted time of these rows, seconds.
     pub predicted_s: Seconds,
 }
 
-/// More shares than this are not listed. Chosen: about what somebody reads.
+/// Largest number of shares that are listed. Chosen: about what a person reads.
 const LISTED: usize = 64;
 
 /// More GPUs than this part of which is used are never named. Chosen.
 const EFFICIENT: f64 = 0.5;
 
-/// So much has to be gained before several GPUs are named. Chosen: about what predictions are off by.
+/// Least speedup for which several GPUs are recommended. Chosen: about the error of predictions.
 pub(super) const GAIN: f64 = 1.05;
 
 impl OnGpus {
-    /// One GPU, with the time of one product on it and what it holds.
+    /// Answer for one GPU, with the time of one product and the memory.
     pub fn one([predicted, low, high]: [Seconds; 3], memory: Bytes) -> Self {
         Self {
             count: 1,
@@ -169,7 +169,7 @@ impl OnGpus {
         }
     }
 
-    /// With what was measured.
+    /// Adds the measured time.
     #[must_use]
     pub fn with_measured(self, outcome: &Outcome) -> Self {
         Self { measured: Some(outcome.into()), ..self }
@@ -177,7 +177,7 @@ impl OnGpus {
 }
 
 impl AdviseGpusAnswer {
-    /// Of one number of GPUs after another.
+    /// Answer for several numbers of GPUs, in order.
     ///
     /// # Errors
     /// [`Error::NothingToRun`] if none of them can hold the matrix.
@@ -225,12 +225,12 @@ impl<'a, T: Scalar> NumbersOfGpus<'a, T> {
         Self { matrix, advisor, advice, objective }
     }
 
-    /// What is best on one GPU; `None` if one cannot hold the matrix.
+    /// The best candidate on one GPU; `None` if one cannot hold the matrix.
     pub fn best_on_one(&self) -> Option<&'a Advised> {
         self.advice.ours().next()
     }
 
-    /// One GPU.
+    /// Answer for one GPU.
     ///
     /// # Errors
     /// Why one cannot hold it.
@@ -245,7 +245,7 @@ impl<'a, T: Scalar> NumbersOfGpus<'a, T> {
         Ok(OnGpus::one(times, Bytes(best.memory.0 + vectors)))
     }
 
-    /// So many that are linked like that, with the plan that says so. Cost and memory are those of [`Advisor::distribute`].
+    /// Answer for `count` GPUs with these links, and its plan. Cost and memory are those of [`Advisor::distribute`].
     ///
     /// # Errors
     /// As [`Advisor::distribute`]; within, why so few cannot hold it.
@@ -318,7 +318,7 @@ mod tests {
         assert_eq!(best(&[]), None);
         assert_eq!(best(&[on(1, 1.0), on(2, 0.97)]), Some(1), "within what predictions are off by");
         assert_eq!(best(&[on(1, 1.0), on(2, 0.6), on(8, 0.3)]), Some(2), "eight are used by 42 %");
-        // Nobody knows what one would take: two have to be beaten.
+        // The time of one GPU is unknown: two have to be beaten.
         assert_eq!(best(&[on(2, 1.0), on(4, 0.6), on(8, 0.55)]), Some(4));
         assert_eq!(best(&[on(4, 1.0), on(8, 0.96)]), Some(4));
     }

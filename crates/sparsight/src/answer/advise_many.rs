@@ -16,43 +16,43 @@ pub struct AdviseManyAnswer {
     /// Products to come, by all of which candidates are ranked; absent if one product counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub products: Option<u64>,
-    /// In the order in which they were asked about, without those that could not be read.
+    /// Matrices in the order of the request, without those that could not be read.
     pub matrices: Vec<AdvisedMatrix>,
     /// Geometric mean, over the matrices, of how many times as fast the best is as the fastest plain CSR; absent without any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub over_plain_csr: Option<f64>,
-    /// The same of the vendor's fastest routine for CSR.
+    /// Geometric mean of the speedups over the vendor's fastest routine for CSR; absent without any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub over_vendors_csr: Option<f64>,
 }
 
-/// What to use for one matrix.
+/// Verdict for one matrix.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AdvisedMatrix {
     /// The matrix.
     pub matrix: MatrixSummary,
-    /// What advice comes down to; absent if no candidate is possible, as is what follows.
+    /// Verdict; absent if no candidate is possible, as are the fields that follow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<VerdictAnswer>,
     /// Time of the best.
     #[serde(flatten)]
     pub prediction: Option<PredictedInterval>,
-    /// What the matrix takes on the device in it, x and y not counted.
+    /// Memory of the matrix on the device in it, without x and y.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<Bytes>,
-    /// Its conversion and upload, seconds; absent if not measured.
+    /// Time of conversion and upload, seconds; absent if not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conversion_s: Option<Seconds>,
     /// Products after which that has paid against the `run_now` of the verdict; 0 for that itself, absent if never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pays_off_after: Option<u64>,
-    /// What storing the values in `f32` changes; absent unless mixed precision was asked for.
+    /// Effect of storing the values in `f32`; absent unless mixed precision was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub narrowing: Option<NarrowingAnswer>,
 }
 
 impl AdvisedMatrix {
-    /// Of the advice for one matrix.
+    /// Answer from the advice for one matrix.
     pub fn of(matrix: MatrixSummary, advice: &Advice, products: Option<u64>) -> Self {
         let best = advice.ranked.first();
         Self {
@@ -68,7 +68,7 @@ impl AdvisedMatrix {
 }
 
 impl AdviseManyAnswer {
-    /// Of what was advised for each matrix.
+    /// Answer from the advice for each matrix.
     pub fn of(profile: &Profile, dtype: Dtype, products: Option<u64>, matrices: Vec<AdvisedMatrix>) -> Self {
         // Of a matrix without non-zeros nothing is gained, whatever the launches take.
         let verdicts =

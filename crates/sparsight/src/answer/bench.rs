@@ -17,7 +17,7 @@ pub struct BenchAnswer {
     pub dtype: Dtype,
     /// `warm` or `cold`.
     pub caches: Caches,
-    /// In the order in which they were named.
+    /// Matrices in the order of the request.
     pub matrices: Vec<BenchedMatrix>,
 }
 
@@ -26,7 +26,7 @@ impl Answer for BenchAnswer {
 }
 
 impl BenchAnswer {
-    /// With the first `top` candidates of each matrix.
+    /// Keeps the first `top` candidates of each matrix.
     #[must_use]
     pub fn shortened(mut self, top: usize) -> Self {
         for matrix in &mut self.matrices {
@@ -36,15 +36,15 @@ impl BenchAnswer {
     }
 }
 
-/// One matrix and what was measured on it.
+/// A matrix with the times measured on it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BenchedMatrix {
     /// The matrix.
     pub matrix: MatrixSummary,
-    /// How fast the device's clock ran meanwhile; absent where the device does not say.
+    /// Clock of the device during the measurement; absent if the device does not report it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clock: Option<ClockRecord>,
-    /// What storing the values in `f32` changes; absent if no such candidate was asked for.
+    /// Effect of storing the values in `f32`; absent if no such candidate was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub narrowing: Option<NarrowingAnswer>,
     /// The fastest first, then what has no time, in the order in which it was given.
@@ -52,7 +52,7 @@ pub struct BenchedMatrix {
 }
 
 impl BenchedMatrix {
-    /// Of the matrix called `name`, measured on the device with `facts`.
+    /// Answer for the matrix called `name`, measured on the device with `facts`.
     pub fn of(
         name: impl Into<String>,
         features: &Features,
@@ -72,31 +72,31 @@ impl BenchedMatrix {
     }
 }
 
-/// One candidate and what became of it.
+/// A candidate with its outcome.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BenchedCandidate {
-    /// Which.
+    /// The candidate.
     #[serde(flatten)]
     pub candidate: BenchedKernel,
-    /// Its time, or why there is none.
+    /// Measured time, or why there is none.
     #[serde(flatten)]
     pub outcome: MeasuredOutcome,
-    /// What one product cannot avoid moving, padding not counted, over the measured time, as a fraction of the device's copy
+    /// Bytes that one product cannot avoid moving, without padding, over the measured time, as a fraction of the device's copy
     /// rate; above 1 from a cache. Absent without a time or a copy rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bandwidth_fraction: Option<f64>,
-    /// What an earlier run measured of it; absent where none is compared with.
+    /// Outcome in an earlier run; absent without a comparison.
     #[serde(flatten)]
     pub before: Option<BenchedBefore>,
 }
 
-/// A candidate of the catalogue, or a kernel of somebody's own.
+/// A candidate of the catalogue, or a user's own kernel.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum BenchedKernel {
-    /// Of the catalogue.
+    /// A candidate of the catalogue.
     Ours(NamedCandidate),
-    /// From a file.
+    /// A kernel from a file.
     Own(OwnCandidate),
 }
 
@@ -105,7 +105,7 @@ pub enum BenchedKernel {
 pub struct OwnCandidate {
     /// `my.cu/b128/f64`.
     pub id: String,
-    /// What it reads.
+    /// Format that it reads.
     pub format: Format,
     /// The name of its file.
     pub kernel: String,
@@ -139,7 +139,7 @@ impl BenchedKernel {
         }
     }
 
-    /// What it reads.
+    /// Format that it reads.
     pub fn format(&self) -> Format {
         match self {
             Self::Ours(candidate) => candidate.format,
@@ -162,12 +162,12 @@ pub struct BenchedBefore {
     pub before_s: Seconds,
     /// Time now over time then.
     pub over_before: f64,
-    /// Whether they are further apart than both interquartile ranges together; `false` where one of them is a single sample.
+    /// True if they differ by more than the sum of both interquartile ranges; `false` if one of them is a single sample.
     pub beyond_spread: bool,
 }
 
 impl BenchedCandidate {
-    /// Of a matrix with `features`, measured on the device with `facts`.
+    /// Answer for a matrix with `features`, measured on the device with `facts`.
     fn of(candidate: BenchedKernel, outcome: &Outcome, features: &Features, facts: &DeviceFacts) -> Self {
         let rate = facts.copy_bytes_per_s;
         let bytes = useful_bytes(candidate.format(), candidate.dtype(), features).0 as f64;

@@ -15,15 +15,15 @@ pub struct BreakEvenAnswer {
     pub device: DeviceSummary,
     /// Value type.
     pub dtype: Dtype,
-    /// How rows are dealt out.
+    /// Distribution of rows.
     pub deal: String,
     /// The links between GPUs.
     pub links: LinksAnswer,
     /// Non-zeros beyond which nothing was tried.
     pub most_nnz: u64,
-    /// For each number of GPUs above one the smallest size from which they are faster, fewest GPUs first.
+    /// Smallest size from which each number of GPUs above one is faster, fewest GPUs first.
     pub from: Vec<FasterFrom>,
-    /// What was predicted, smallest first.
+    /// Sizes that were predicted, smallest first.
     pub sizes: Vec<SizeTried>,
 }
 
@@ -31,7 +31,7 @@ impl Answer for BreakEvenAnswer {
     const SCHEMA: &'static str = "sparsight/advise-break-even/1";
 }
 
-/// From where on so many GPUs are predicted to be more than 5 % faster than one.
+/// Smallest size from which a number of GPUs is predicted to be more than 5 % faster than one.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct FasterFrom {
     /// GPUs.
@@ -39,19 +39,19 @@ pub struct FasterFrom {
     /// The parameter's value; absent if they are faster at no size that was tried.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<u64>,
-    /// Non-zeros there; absent likewise.
+    /// Non-zeros of that matrix; absent if `value` is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nnz: Option<u64>,
 }
 
-/// One size.
+/// A size with its predicted times.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SizeTried {
     /// The parameter's value.
     pub value: u64,
     /// Non-zeros.
     pub nnz: u64,
-    /// What each number of GPUs takes; those that cannot hold the matrix are left out.
+    /// Times by number of GPUs, without those that cannot hold the matrix.
     pub gpus: Vec<TimeOnGpus>,
 }
 
@@ -65,12 +65,12 @@ pub struct TimeOnGpus {
 }
 
 impl SizeTried {
-    /// What so many take; `None` if they cannot hold the matrix.
+    /// Time on `count` GPUs; `None` if they cannot hold the matrix.
     pub fn on(&self, count: usize) -> Option<Seconds> {
         self.gpus.iter().find(|on| on.count == count).map(|on| on.predicted_s)
     }
 
-    /// Whether so many are more than 5 % faster than one, or one cannot hold the matrix and so many can.
+    /// Returns true if `count` GPUs are more than 5 % faster than one, or hold a matrix that one cannot.
     pub fn is_faster_on(&self, count: usize) -> bool {
         match (self.on(count), self.on(1)) {
             (Some(several), Some(one)) => one.0 > super::advise_gpus::GAIN * several.0,
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_one_cannot_hold_is_faster_on_those_that_can() {
+    fn a_matrix_too_large_for_one_gpu_is_faster_on_several() {
         let tried = |times: &[(usize, f64)]| {
             let on = |&(count, time): &(usize, f64)| TimeOnGpus { count, predicted_s: Seconds(time) };
             SizeTried { value: 1, nnz: 1, gpus: times.iter().map(on).collect() }

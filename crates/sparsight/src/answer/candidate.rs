@@ -6,12 +6,12 @@ use sparsight_kernels::{Candidate, Format};
 use sparsight_matrix::{Dtype, Seconds};
 use sparsight_model::{Extrapolation, Prediction};
 
-/// A candidate and the parts of its id, so that nobody has to take it apart.
+/// A candidate and the parts of its id as separate fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct NamedCandidate {
     /// `csr-vector/t8/b256/f64`.
     pub id: Candidate,
-    /// What it reads, with its shape: `sell/c32/s1024`.
+    /// Format that it reads, with its shape: `sell/c32/s1024`.
     pub format: Format,
     /// The kernel without its knobs: `csr-vector`.
     pub kernel: &'static str,
@@ -39,7 +39,7 @@ impl From<Candidate> for NamedCandidate {
 /// The predicted time of one product y = A x, launch included, with its 90 % interval.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PredictedInterval {
-    /// As predicted, seconds.
+    /// Predicted time, seconds.
     pub predicted_s: Seconds,
     /// Lower end of the 90 % interval, seconds.
     pub low_s: Seconds,
@@ -52,8 +52,8 @@ pub struct PredictedInterval {
 /// A quantity beyond what was measured.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Extrapolated {
-    /// Of a strip model `I` (strips), `I of COO`, `p` (non-zeros a row) or `working set` (bytes); of a learned one `rows`,
-    /// `columns`, `non-zeros`, `longest row` or `working set`.
+    /// Name of the quantity. Strip models: `I` (strips), `I of COO`, `p` (non-zeros a row) or `working set` (bytes); learned models:
+    /// `rows`, `columns`, `non-zeros`, `longest row` or `working set`.
     pub quantity: &'static str,
     /// The matrix' value, in the unit of the quantity.
     pub value: f64,

@@ -22,7 +22,7 @@ pub struct CompareAnswer {
     /// The candidate that every device was asked for; absent if none was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub common: Option<Candidate>,
-    /// In the order in which they were named; the others are held against the first.
+    /// Devices in the order of the request; the others are compared with the first.
     pub devices: Vec<ComparedProfile>,
 }
 
@@ -31,7 +31,7 @@ impl Answer for CompareAnswer {
 }
 
 impl CompareAnswer {
-    /// Of devices that are called `ids`, in their order; without a unit of the prices.
+    /// Answer for devices that are called `ids`, in their order; without a unit of the prices.
     pub fn of(
         matrix: MatrixSummary,
         dtype: Dtype,
@@ -48,7 +48,7 @@ impl CompareAnswer {
         Self { matrix, dtype, products, unit: None, common, devices: devices.collect() }
     }
 
-    /// With the first `top` candidates of each device.
+    /// Keeps the first `top` candidates of each device.
     #[must_use]
     pub fn shortened(mut self, top: usize) -> Self {
         for device in &mut self.devices {
@@ -58,18 +58,18 @@ impl CompareAnswer {
     }
 }
 
-/// One device of several.
+/// A device of a comparison.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ComparedProfile {
-    /// As it was asked for: a device of this machine, or the name or folder of a profile.
+    /// Name in the request: a device of this machine, or the name or folder of a profile.
     pub id: String,
     /// The device.
     #[serde(flatten)]
     pub device: DeviceSummary,
-    /// What it costs, in [`CompareAnswer::unit`]; absent if not given.
+    /// Price of the device, in [`CompareAnswer::unit`]; absent if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<f64>,
-    /// What it draws at work, watts; absent if not given.
+    /// Power at work, watts; absent if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub power_w: Option<f64>,
     /// Best first; speeds against the best of the first device.
@@ -108,7 +108,7 @@ pub struct ComparedCandidate {
     /// The candidate with its prediction, or why there is none.
     #[serde(flatten)]
     pub advised: AdvisedCandidate,
-    /// What the comparison adds; absent without a prediction.
+    /// Figures of the comparison; absent without a prediction.
     #[serde(flatten)]
     pub numbers: Option<ComparedNumbers>,
 }
@@ -120,12 +120,12 @@ impl ComparedCandidate {
     }
 }
 
-/// What a comparison says of one candidate.
+/// Figures of one candidate in a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct ComparedNumbers {
-    /// What takes the time.
+    /// Limiting resource.
     pub limit: NamedLimit,
-    /// How many times as fast as the first device; absent if a time is not known, as are the ends of its interval.
+    /// Speedup over the first device; absent if a time is not known, as are the ends of its interval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub speed: Option<f64>,
     /// Lower end, from both times' intervals.
@@ -159,7 +159,7 @@ impl From<&Compared> for ComparedNumbers {
     }
 }
 
-/// What takes the time of a product.
+/// Limiting resource of a product.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct NamedLimit {
     /// `launch`, `occupancy`, `cache`, `bandwidth`, `latency` or `unknown`.

@@ -16,7 +16,7 @@ pub struct CompareGpusAnswer {
     /// Unit of the prices; absent without prices.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unit: Option<String>,
-    /// In the order in which they were named; the others are held against the first.
+    /// Devices in the order of the request; the others are compared with the first.
     pub devices: Vec<ComparedGpus>,
 }
 
@@ -24,24 +24,24 @@ impl Answer for CompareGpusAnswer {
     const SCHEMA: &'static str = "sparsight/compare-gpus/1";
 }
 
-/// One device on several numbers of it.
+/// A device with several numbers of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ComparedGpus {
-    /// As it was asked for.
+    /// Name in the request.
     pub id: String,
-    /// One of them: all are alike.
+    /// Facts of one of the GPUs: all are alike.
     #[serde(flatten)]
     pub device: DeviceSummary,
-    /// What one of them costs, in [`CompareGpusAnswer::unit`]; absent if not given.
+    /// Price of one of them, in [`CompareGpusAnswer::unit`]; absent if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<f64>,
-    /// What one of them draws at work, watts; absent if not given.
+    /// Power of one of them at work, watts; absent if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub power_w: Option<f64>,
     /// The links between them; absent for a processor, which is compared as one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub links: Option<LinksAnswer>,
-    /// One for each number of them that can hold the matrix, fewest first.
+    /// Predictions, one for each number of them that can hold the matrix, fewest first.
     pub gpus: Vec<ComparedOnGpus>,
     /// Numbers of them that cannot.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -51,13 +51,13 @@ pub struct ComparedGpus {
     pub best: Option<usize>,
 }
 
-/// So many of a device, beside others.
+/// A number of GPUs of one device, compared with the first device.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ComparedOnGpus {
-    /// What is predicted of them.
+    /// Prediction.
     #[serde(flatten)]
     pub on: OnGpus,
-    /// How many times as fast as the first device, on the fewest of it that can hold the matrix; absent if none can.
+    /// Speedup over the fewest GPUs of the first device that can hold the matrix; absent if none can.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub speed: Option<f64>,
     /// Products a second.
@@ -73,9 +73,9 @@ pub struct ComparedOnGpus {
 /// A device that is compared, and what is predicted of each number of it.
 #[derive(Debug, Clone)]
 pub struct NumbersOfDevice<'p> {
-    /// As it was asked for.
+    /// Name in the request.
     pub id: String,
-    /// What is known of one of them.
+    /// One of them as a contender.
     pub contender: Contender<'p>,
     /// The links between them, where there are several.
     pub links: Option<LinksAnswer>,
@@ -84,7 +84,7 @@ pub struct NumbersOfDevice<'p> {
 }
 
 impl CompareGpusAnswer {
-    /// Of devices in the order in which they were named; without a unit of the prices. What each GPU does is left out.
+    /// Answer for devices in the order of the request; without a unit of the prices and without shares.
     pub fn of(matrix: MatrixSummary, dtype: Dtype, devices: Vec<NumbersOfDevice<'_>>) -> Self {
         let first =
             devices.first().and_then(|first| Some(first.numbers.iter().flatten().next()?.predicted_s));

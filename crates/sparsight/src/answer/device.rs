@@ -30,16 +30,16 @@ pub struct DeviceSummary {
     /// Name or folder of the profile whose predictions are carried to this device; absent if it has models of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rescaled_from: Option<String>,
-    /// What was not quiet while the profile was measured, so that it may be off; absent if nothing was seen, or no profile asked.
+    /// Noise while the profile was measured, which may have disturbed it; absent if none was seen or no profile was used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub noise: Option<String>,
-    /// What is assumed of it beside what its data sheet says; absent for a device that was measured.
+    /// Assumptions beside the data sheet; absent for a device that was measured.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub assumptions: Vec<String>,
 }
 
 impl DeviceSummary {
-    /// With the profile of that name or folder.
+    /// Summary with the profile of that name or folder.
     pub fn profiled(profile: &str, device: &ProfiledDevice) -> Self {
         let Provenance { date, noise, assumptions, .. } = device.provenance.clone();
         let profile = Some(profile.to_owned());
@@ -47,7 +47,7 @@ impl DeviceSummary {
     }
 }
 
-/// Without a profile.
+/// Converts the facts of a device without a profile.
 impl From<&DeviceFacts> for DeviceSummary {
     fn from(facts: &DeviceFacts) -> Self {
         let DeviceFacts { name, kind, multiprocessors, copy_bytes_per_s, launch_s, .. } = facts.clone();
@@ -95,14 +95,14 @@ impl Answer for DevicesAnswer {
 /// A device of this machine.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DeviceHere {
-    /// What `--device` calls it: `cpu`, `cuda:0`.
+    /// Value of `--device`: `cpu`, `cuda:0`.
     pub id: String,
     /// Attributes and measured rates.
     #[serde(flatten)]
     pub facts: DeviceFacts,
     /// Name or folder of the profile that `--device` finds for it; null if there is none yet.
     pub profile: Option<String>,
-    /// Of a GPU, the numbers of multiprocessors that a part of it can have; absent where it has no parts.
+    /// Numbers of multiprocessors that a part of a GPU can have; absent if it has no parts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<u32>,
 }
@@ -110,9 +110,9 @@ pub struct DeviceHere {
 /// Why no CUDA device can be used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NoCuda {
-    /// In words.
+    /// Reason, as text.
     pub why: String,
-    /// What to do about it; absent if nothing is known.
+    /// Advice; absent if nothing is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }

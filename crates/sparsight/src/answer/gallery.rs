@@ -20,9 +20,9 @@ impl Answer for GalleryAnswer {
 pub struct GalleryGenerator {
     /// The name written in recipes.
     pub name: &'static str,
-    /// What the matrix looks like and where such matrices come from.
+    /// Shape of the matrix and origin of such matrices.
     pub summary: &'static str,
-    /// What can be set, in the order of the full recipe.
+    /// Parameters, in the order of the full recipe.
     pub parameters: Vec<GalleryParameter>,
 }
 
@@ -33,9 +33,9 @@ pub struct GalleryParameter {
     pub name: &'static str,
     /// Value if it is not written, as text.
     pub default: String,
-    /// What may be written, in words.
+    /// Accepted values, as text.
     pub accepts: String,
-    /// What it does.
+    /// Meaning.
     pub meaning: &'static str,
 }
 

@@ -12,9 +12,9 @@ pub struct InfoAnswer {
     pub matrix: MatrixSummary,
     /// Value type that sizes are of.
     pub dtype: Dtype,
-    /// Its structure.
+    /// Structural features.
     pub features: Features,
-    /// How long the rows are and where the non-zeros lie; absent where nobody looked.
+    /// Row lengths and positions of the non-zeros; absent if not computed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub structure: Option<Structure>,
     /// Every format of the catalogue, with each of its shapes.
@@ -26,7 +26,7 @@ impl Answer for InfoAnswer {
 }
 
 impl InfoAnswer {
-    /// Of the matrix called `name`, for a device with `limits`. O(1) in the matrix.
+    /// Answer for the matrix called `name` on a device with `limits`. O(1) in the matrix.
     pub fn of(name: impl Into<String>, features: Features, dtype: Dtype, limits: &Limits) -> Self {
         // The vendor's routines read formats of ours.
         let mut representatives: Vec<Candidate> =
@@ -38,7 +38,7 @@ impl InfoAnswer {
         Self { matrix, dtype, features, structure: None, formats }
     }
 
-    /// With how long the rows of the matrix are and where its non-zeros lie.
+    /// Adds row lengths and positions of the non-zeros.
     #[must_use]
     pub fn with_structure(mut self, structure: Structure) -> Self {
         self.structure = Some(structure);
@@ -49,9 +49,9 @@ impl InfoAnswer {
 /// A matrix in one format, before it is converted.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FormatSize {
-    /// With its shape: `sell/c32/s1024`.
+    /// Format with its shape: `sell/c32/s1024`.
     pub format: Format,
-    /// What it takes; absent where that was not counted, since it is far too much.
+    /// Size in this format; absent if it is far too large to be counted.
     #[serde(flatten)]
     pub size: Option<StoredSize>,
     /// Bits that hold one column index; absent where indices are not compressed.
@@ -62,24 +62,24 @@ pub struct FormatSize {
     pub infeasible: Option<String>,
 }
 
-/// What a format takes.
+/// Size of a matrix in a format.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct StoredSize {
     /// Size on a device, bytes.
     pub bytes: Bytes,
-    /// The same for each non-zero of the matrix, in bytes; absent without any.
+    /// Bytes per non-zero of the matrix; absent without any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes_a_non_zero: Option<f64>,
     /// Stored bytes over those of CSR.
     pub of_csr: f64,
     /// Entries stored, padding included.
     pub stored: u64,
-    /// Of which there are so many for each non-zero; 1 without any.
+    /// Stored entries per non-zero; 1 without any.
     pub stored_of_nnz: f64,
 }
 
 impl FormatSize {
-    /// Of the format that `candidate` reads; `csr` is the size in CSR.
+    /// Size in the format that `candidate` reads; `csr` is the size in CSR.
     fn of(candidate: &Candidate, csr: Bytes, features: &Features, limits: &Limits) -> Self {
         let format = candidate.format();
         let (bytes, stored) = (device_bytes(candidate, features), stored_entries(format, features));

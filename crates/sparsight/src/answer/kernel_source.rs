@@ -7,10 +7,10 @@ use sparsight_kernels::{Candidate, Elsewhere, source};
 /// `sparsight/kernel-source/1`: the CUDA source of a candidate, and how it is launched.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct KernelSourceAnswer {
-    /// Which.
+    /// The candidate.
     #[serde(flatten)]
     pub candidate: NamedCandidate,
-    /// What other libraries call the kernel, else its format.
+    /// Names of the kernel in other libraries, else of its format.
     pub elsewhere: Vec<Elsewhere>,
     /// The arrays of its format: pictures, and a table of names, types and lengths, as Markdown.
     pub layout: &'static str,
@@ -18,7 +18,7 @@ pub struct KernelSourceAnswer {
     pub definitions: Vec<String>,
     /// Kernels of a product, in the order of their launches.
     pub launches: Vec<SourceLaunch>,
-    /// Whether two products of one matrix must not run at the same time, since blocks share memory of the matrix.
+    /// True if two products of one matrix must not run at the same time, since blocks share memory of the matrix.
     pub is_exclusive: bool,
     /// CUDA C++ that includes nothing: one translation unit.
     pub text: String,
@@ -29,7 +29,7 @@ pub struct KernelSourceAnswer {
 pub struct SourceLaunch {
     /// `extern "C"` name in the text.
     pub entry: &'static str,
-    /// Its arguments by the names of the format's arrays and numbers, 64 bits each; what the first block begins with stands before
+    /// Names of its arguments after those of the format's arrays and numbers, 64 bits each; what the first block begins with stands before
     /// them.
     pub args: Vec<String>,
 }
@@ -54,7 +54,7 @@ impl KernelSourceAnswer {
             definitions: source.definitions,
             launches: recipe.steps.iter().map(launch).collect(),
             is_exclusive: recipe.is_exclusive,
-            // Positions in the files of this project help nobody elsewhere.
+            // Positions in the files of this project are useless elsewhere.
             text: source.text.split_inclusive('\n').filter(|line| !line.starts_with("#line ")).collect(),
         })
     }

@@ -19,7 +19,7 @@ impl Answer for KernelsAnswer {
     const SCHEMA: &'static str = "sparsight/kernels/1";
 }
 
-/// What the device with these facts has of the catalogue.
+/// Lists the part of the catalogue that the device with these facts has.
 impl From<&DeviceFacts> for KernelsAnswer {
     fn from(facts: &DeviceFacts) -> Self {
         let here = Kernel::all().filter(|kernel| kernel.runs_on(facts.kind));
@@ -34,19 +34,19 @@ impl From<&DeviceFacts> for KernelsAnswer {
 /// A kernel of the catalogue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CatalogueKernel {
-    /// With its knobs: `csr-vector/t8`.
+    /// Kernel with its knobs: `csr-vector/t8`.
     pub id: String,
-    /// What it reads, with its shape.
+    /// Format that it reads, with its shape.
     pub format: Format,
-    /// What one of its threads does, in a few words.
+    /// Mapping of threads to rows, in a few words.
     pub summary: &'static str,
-    /// Without its knobs: `csr-vector`.
+    /// Kernel without its knobs: `csr-vector`.
     pub kernel: &'static str,
     /// Threads that work on one row; absent where threads are given to non-zeros, or not all rows get as many.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threads_per_row: Option<u32>,
-    /// What the device works on at one moment, in the unit below; absent for routines of the vendor's library, which cuts
-    /// the work as it likes.
+    /// Work of the device at one moment, in the unit below; absent for routines of the vendor's library, which cuts the work
+    /// in its own way.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strip: Option<u64>,
     /// `rows`, `non-zeros` or `rows and non-zeros`.
@@ -58,7 +58,7 @@ pub struct CatalogueKernel {
     /// Not ranked, and run only where it is named: nowhere was it worth it. Absent for others.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub retired: bool,
-    /// What other libraries call it, else its format.
+    /// Names in other libraries, else of its format.
     pub elsewhere: Vec<Elsewhere>,
 }
 

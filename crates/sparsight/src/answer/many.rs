@@ -7,7 +7,7 @@ use serde::Serialize;
 /// `sparsight/info-many/1`: the structure of several matrices.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct InfoManyAnswer {
-    /// In the order in which they were asked about, without those that could not be read.
+    /// Matrices in the order of the request, without those that could not be read.
     pub matrices: Vec<InfoAnswer>,
 }
 
@@ -18,38 +18,38 @@ impl Answer for InfoManyAnswer {
 /// `sparsight/compare-many/1`: several matrices on several devices.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CompareManyAnswer {
-    /// How fast each device is over all of them, in the order in which they were named.
+    /// Mean speed of each device over all matrices, in the order of the request.
     pub mean_speeds: Vec<MeanSpeed>,
-    /// As in [`InfoManyAnswer`].
+    /// Comparison of each matrix, as in [`InfoManyAnswer`].
     pub matrices: Vec<CompareAnswer>,
 }
 
-/// How many times as fast as the first device, over several matrices.
+/// Mean speedup over the first device, over several matrices.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MeanSpeed {
-    /// As the device was asked for.
+    /// Name of the device in the request.
     pub id: String,
     /// Matrices of which the speed is known, and counts.
     pub count: usize,
     /// Geometric mean of their speeds, each weighted; absent without any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mean_speed: Option<f64>,
-    /// The same of the lower ends of the speeds, as if every matrix went wrong in the same direction.
+    /// Mean of the lower ends of the speeds, as if every matrix went wrong in the same direction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mean_speed_low: Option<f64>,
-    /// The same of the upper ends. Where both enclose 1, the devices cannot be told apart.
+    /// Mean of the upper ends. Where both enclose 1, the devices cannot be told apart.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mean_speed_high: Option<f64>,
-    /// The same of products a second for each unit of price; absent without a price.
+    /// Mean products a second for each unit of price; absent without a price.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mean_products_per_s_per_price: Option<f64>,
-    /// The same of products a joule; absent without watts.
+    /// Mean products a joule; absent without watts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mean_products_per_joule: Option<f64>,
 }
 
 impl MeanSpeed {
-    /// Whether the intervals leave open which of this device and the first is faster over all matrices.
+    /// Returns true if the intervals leave open which of this device and the first is faster over all matrices.
     pub fn is_open(&self) -> bool {
         self.mean_speed_low.is_some_and(|low| low <= 1.0)
             && self.mean_speed_high.is_some_and(|high| high >= 1.0)
@@ -61,7 +61,7 @@ impl Answer for CompareManyAnswer {
 }
 
 impl CompareManyAnswer {
-    /// Of comparisons of the same devices, each with the weight of its matrix, not below 0.
+    /// Mean over comparisons of the same devices, each with the weight of its matrix, not below 0.
     pub fn of(weighted: Vec<(CompareAnswer, f64)>) -> Self {
         let devices = weighted.first().map_or(0, |(answer, _)| answer.devices.len());
         let of_device = |at: usize| {

@@ -6,7 +6,7 @@ use sparsight_matrix::{Csr, Features, LengthBin, RowLengths, Scalar, Spy};
 /// A matrix in short.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MatrixSummary {
-    /// As people call it: the name of its file, or the recipe of the gallery as it was written.
+    /// Name: that of its file, or the recipe of the gallery as it was written.
     pub name: String,
     /// Rows.
     pub nrows: u64,
@@ -24,14 +24,14 @@ pub struct MatrixSummary {
 }
 
 impl MatrixSummary {
-    /// Of the matrix called `name` with these features.
+    /// Summary of the matrix called `name` with these features.
     pub fn of(name: impl Into<String>, features: &Features) -> Self {
         let Features { nrows, ncols, nnz, row_min, row_max, .. } = *features;
         Self { name: name.into(), nrows, ncols, nnz, row_mean: features.row_mean(), row_min, row_max }
     }
 }
 
-/// How long the rows are, and where the non-zeros lie.
+/// Row lengths and positions of the non-zeros.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Structure {
     /// Rows by length, shortest first, without lengths that no row has.
@@ -66,7 +66,7 @@ impl Structure {
     /// Cells along the longer side. Chosen: what is drawn a few pixels large.
     pub const CELLS: usize = 128;
 
-    /// Of `a`. O(nnz), in parallel.
+    /// Structure of `a`. O(nnz), in parallel.
     pub fn of<T: Scalar>(a: &Csr<T>) -> Self {
         let row_lengths = RowLengths::of(a).binned().into_iter().map(RowsOfLength::from).collect();
         Self { row_lengths, spy: (&Spy::shaped(a, Self::CELLS)).into() }

@@ -1,4 +1,4 @@
-//! What the commands of the program answer, as plain data: the one place where the fields of `--json` are defined.
+//! Answers of the commands as plain data: the only definition of the fields of `--json`.
 //!
 //! | command | answer | schema |
 //! |---|---|---|
@@ -94,7 +94,7 @@ pub trait Answer: Serialize + Sized {
     /// when one is added.
     const SCHEMA: &'static str;
 
-    /// What serialises to the object of `--json`.
+    /// Document that serialises to the object of `--json`.
     fn document(&self) -> Document<'_, Self> {
         Document { schema: Self::SCHEMA, answer: self }
     }
@@ -121,7 +121,7 @@ pub struct Document<'a, A> {
 pub struct ReportAnswer {
     /// The page.
     pub file: PathBuf,
-    /// What it shows, by the ids of its sections and from the top.
+    /// Panels of the page, by the ids of its sections and from the top.
     pub panels: Vec<&'static str>,
 }
 
@@ -132,9 +132,9 @@ impl Answer for ReportAnswer {
 /// `sparsight/error/1`: why there is no answer. What goes to standard error says the same in words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ErrorAnswer {
-    /// What went wrong.
+    /// Error text.
     pub error: String,
-    /// What can be done about it, where that is known.
+    /// Advice, if any is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
     /// The exit code of the program.

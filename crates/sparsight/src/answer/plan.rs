@@ -21,13 +21,13 @@ pub struct PlanAnswer {
     pub device: DeviceSummary,
     /// Value type.
     pub dtype: Dtype,
-    /// Which benchmark matrices stood for the columns.
+    /// Rule that picked the benchmark matrices for the columns.
     pub placement: PlacementRule,
-    /// What stood for the row lengths.
+    /// Statistic of the row lengths that was used.
     pub row_length: RowLengthRule,
-    /// Where the answer comes from.
+    /// Origin of the answer.
     pub provenance: AdviceProvenance,
-    /// In the order in which they were asked about, without those that could not be read.
+    /// Matrices in the order of the request, without those that could not be read.
     pub matrices: Vec<PlannedMatrix>,
 }
 
@@ -36,7 +36,7 @@ impl Answer for PlanAnswer {
 }
 
 impl PlanAnswer {
-    /// With the first `top` parts of each strategy.
+    /// Keeps the first `top` parts of each strategy.
     #[must_use]
     pub fn shortened(mut self, top: usize) -> Self {
         for strategy in self.matrices.iter_mut().flat_map(|matrix| &mut matrix.strategies) {
@@ -46,12 +46,12 @@ impl PlanAnswer {
     }
 }
 
-/// What was planned for one matrix.
+/// Plan of one matrix.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlannedMatrix {
     /// The matrix.
     pub matrix: MatrixSummary,
-    /// How long the rows are and where the non-zeros lie; absent where several matrices were asked about.
+    /// Row lengths and positions of the non-zeros; absent for several matrices.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub structure: Option<Structure>,
     /// The model that was asked; `best` asks others.
@@ -63,32 +63,32 @@ pub struct PlannedMatrix {
     /// The whole matrix in the best single candidate; absent if none is possible.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub single: Option<PlannedPart>,
-    /// What the matrix takes on the device in that candidate, x and y not counted; absent if none is possible.
+    /// Memory of the matrix on the device in that candidate, without x and y; absent if none is possible.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<Bytes>,
     /// The whole matrix in the best candidate that stores its values in `f32`, beside x, y and sums in `f64`; absent if none was asked
     /// for or is possible.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mixed: Option<PlannedPart>,
-    /// What storing the values in `f32` changes; absent if not asked for.
+    /// Effect of storing the values in `f32`; absent if not asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub narrowing: Option<NarrowingAnswer>,
     /// The best of each execution asked for, without those for which no candidate is possible.
     pub strategies: Vec<PlannedStrategy>,
-    /// What was run, in turn; absent if nothing was.
+    /// Plans that were run, in turn; absent if none was.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub measured: Vec<MeasuredPlan>,
-    /// What another run of a single candidate may be expected to gain; absent if none was tried, and if all were.
+    /// Expected gain of another run of a single candidate; absent if none was tried or all were.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_run: Option<NextRunAnswer>,
-    /// What it comes down to.
+    /// Verdict.
     pub verdict: PlanVerdict,
 }
 
-/// Whether to cut.
+/// Decision to cut the matrix or not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PlanVerdict {
-    /// How the parts are to be run; absent where the matrix is to be left whole.
+    /// Execution of the parts; absent if the matrix is to be left whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub execution: Option<Execution>,
     /// A sentence.
@@ -96,8 +96,8 @@ pub struct PlanVerdict {
 }
 
 impl PlanVerdict {
-    /// By predictions: a cut is worth it if its interval lies below the time of the whole, and, on a GPU, what such cuts cost was learned
-    /// on it: sums of parts alone were off by up to 63 % on an H100.
+    /// Verdict by predictions: a cut is worth it if its interval lies below the time of the whole, and, on a GPU, if the cost of cuts was
+    /// learned on it: sums of parts alone were off by up to 63 % on an H100.
     fn of(planned: &Partitioning) -> Self {
         let whole = |text: String| Self { execution: None, text };
         let Some(Strategy { single, .. }) = planned.strategies.first() else {
@@ -138,7 +138,7 @@ impl PlanVerdict {
         Self { execution: Some(execution), text }
     }
 
-    /// By what was run, if a time is among it.
+    /// Verdict by measured times; `None` without any.
     fn of_measured(strategies: &[PlannedStrategy], measured: &[MeasuredPlan]) -> Option<Self> {
         let timed = || measured.iter().filter_map(|run| Some((run, run.time_s?)));
         let (fastest, time) = timed().min_by(|a, b| a.1.0.total_cmp(&b.1.0))?;
@@ -159,13 +159,13 @@ impl PlanVerdict {
     }
 }
 
-/// What to run next.
+/// Next candidate to run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct NextRunAnswer {
-    /// Which.
+    /// The candidate.
     #[serde(flatten)]
     pub candidate: NamedCandidate,
-    /// What a product may be expected to gain by it over the fastest that was run, seconds.
+    /// Expected gain in a product over the fastest that was run, seconds.
     pub gain_s: Seconds,
 }
 
@@ -176,7 +176,7 @@ impl From<&NextRun> for NextRunAnswer {
 }
 
 impl PlannedMatrix {
-    /// Of the matrix called `name`, without measurements.
+    /// Plan of the matrix called `name`, without measurements.
     pub fn of(name: impl Into<String>, planned: &Partitioning) -> Self {
         Self {
             matrix: MatrixSummary::of(name, &planned.features),
@@ -198,7 +198,7 @@ impl PlannedMatrix {
         }
     }
 
-    /// With what was run, by which the verdict then is.
+    /// Adds measured plans, and derives the verdict from them.
     #[must_use]
     pub fn with_measured(mut self, measured: Vec<MeasuredPlan>) -> Self {
         self.verdict = PlanVerdict::of_measured(&self.strategies, &measured).unwrap_or(self.verdict);
@@ -212,7 +212,7 @@ impl PlannedMatrix {
 pub struct PlannedStrategy {
     /// `sequential` or `fused`.
     pub execution: Execution,
-    /// What one product takes, seconds.
+    /// Predicted time of one product, seconds.
     pub predicted_s: Seconds,
     /// Lower end of the 90 % interval, seconds.
     pub low_s: Seconds,
@@ -221,9 +221,9 @@ pub struct PlannedStrategy {
     /// Share of the best single candidate's time that is saved, as predicted; below 0 where it takes longer. Above 20 million non-zeros
     /// it is no claim: cuts of such matrices are predicted too fast.
     pub gain: f64,
-    /// How the times of several parts add up.
+    /// Model of the sum of several parts.
     pub cost: CutCost,
-    /// From the first row on; a single one if nothing is gained by cutting.
+    /// Parts from the first row on; a single one if nothing is gained by cutting.
     pub parts: Vec<PlannedPart>,
 }
 
@@ -251,12 +251,12 @@ pub struct PlannedPart {
     pub rows: [u64; 2],
     /// Non-zeros in them.
     pub nnz: u64,
-    /// What to run.
+    /// Candidate that computes the part.
     #[serde(flatten)]
     pub candidate: NamedCandidate,
     /// The model that predicted it, never `best`.
     pub model: ModelName,
-    /// What it takes by itself, a launch included.
+    /// Predicted time of the part by itself, a launch included.
     #[serde(flatten)]
     pub prediction: PredictedInterval,
 }
@@ -305,7 +305,7 @@ pub struct MeasuredPlan {
 }
 
 impl MeasuredPlan {
-    /// Of a plan called `what` and what running it gave.
+    /// Outcome of a run of the plan called `what`.
     pub fn of<E: Display>(
         what: impl Into<String>,
         plan: &Plan,

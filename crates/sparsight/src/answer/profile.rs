@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 pub struct ProfileAnswer {
     /// The device, with its measured rates.
     pub device: DeviceSummary,
-    /// Where the profile is.
+    /// Folder of the profile.
     pub folder: PathBuf,
     /// The largest grid of benchmark matrices that was asked for: `quick`, `coarse` or `full`.
     pub grid: GridName,
@@ -60,11 +60,11 @@ impl Answer for ProfileAnswer {
 pub struct CalibrateAnswer {
     /// The device, with its measured rates.
     pub device: DeviceSummary,
-    /// Where the calibrated profile is.
+    /// Folder of the calibrated profile.
     pub folder: PathBuf,
     /// Generated matrices that were measured on both devices.
     pub matrices: usize,
-    /// How many times as much the launch, what memory brings and the rest of a time count as the facts of both devices say.
+    /// Weights of the launch, of memory traffic and of the rest of a time, relative to the facts of both devices.
     pub weights: [f64; 3],
     /// Standard deviation of ln(measured / carried over) on matrices that took no part in the weights.
     pub log_sd: f64,

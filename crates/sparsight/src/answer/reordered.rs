@@ -1,4 +1,4 @@
-//! What numbering rows and columns anew would bring, by predictions.
+//! Predicted gain by reordering rows and columns.
 
 use super::{NamedCandidate, PredictedInterval};
 use crate::Advice;
@@ -10,20 +10,20 @@ use sparsight_matrix::{Features, Seconds};
 /// A matrix in another order beside the matrix as it is. Products are compared with x and y in their own order each.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ReorderedAnswer {
-    /// By which method: `rcm`, reverse Cuthill-McKee.
+    /// Method: `rcm`, reverse Cuthill-McKee.
     pub by: &'static str,
-    /// What finding the order and moving the entries took here, seconds.
+    /// Time to find the order and to move the entries here, seconds.
     pub reorder_s: Seconds,
     /// Largest distance of an entry from the diagonal, before and after.
     pub bandwidth: [u64; 2],
     /// The best candidate for the matrix as it is; absent if none is possible.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub as_it_is: Option<BestAsItIs>,
-    /// Its time over that of the best candidate in the new order.
+    /// Speedup of the best candidate in the new order over `as_it_is`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub speedup: Option<f64>,
-    /// What bringing x there and y back adds to every product, where vectors cannot stay in the new order
-    /// ([`Plan::prepare_reordered`](crate::Plan::prepare_reordered)), about; absent if the device's rates are not known.
+    /// Time that reordering x and y adds to every product if vectors cannot stay in the new order
+    /// ([`Plan::prepare_reordered`](crate::Plan::prepare_reordered)), about; absent if the rates of the device are not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vectors_s: Option<Seconds>,
     /// Products after which reordering has paid against every candidate for the matrix as it is, preparations counted; absent
@@ -38,17 +38,17 @@ pub struct ReorderedAnswer {
 /// The best candidate for the matrix as it is.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BestAsItIs {
-    /// Which.
+    /// The candidate.
     #[serde(flatten)]
     pub candidate: NamedCandidate,
-    /// How fast it will be.
+    /// Predicted time.
     #[serde(flatten)]
     pub prediction: PredictedInterval,
 }
 
 impl ReorderedAnswer {
-    /// Of a matrix as it is and reordered, which took `reorder_s`, each with its features and the advice for it; `products` is
-    /// that of the objective of both.
+    /// Gain of a matrix as it is and reordered in `reorder_s`, each with its features and the advice for it; `products` is that of the
+    /// objective of both.
     pub fn of(
         by: &'static str,
         reorder_s: Seconds,
@@ -81,11 +81,11 @@ impl ReorderedAnswer {
 /// H100.
 const LAUNCHES: f64 = 3.0;
 
-/// Bytes a row that are moved for it at the rate of copies, most of them parts of sectors that nobody asked for. Measured in f64, on one
+/// Bytes a row that are moved for it at the rate of copies, most of them unused parts of sectors. Measured in f64, on one
 /// and on eight million rows: 145 to 300 on an H200, 120 to 270 on an H100, the more the more the old order is scattered.
 const BYTES_A_ROW: f64 = 200.0;
 
-/// What bringing x and y there and back takes on a GPU, in either value type: sectors are fetched whole.
+/// Time to reorder x and y on a GPU, in either value type: sectors are fetched whole.
 fn vectors_s(features: &Features, facts: &DeviceFacts) -> Option<Seconds> {
     if !facts.kind.is_gpu() {
         return None;
@@ -145,6 +145,6 @@ mod tests {
         let mut unknown = before.clone();
         unknown.1.ranked[3].preparation = None;
         let answer = ReorderedAnswer::of("rcm", Seconds(0.5), &unknown, &after, None, facts);
-        assert_eq!(answer.pays_off_after, None, "nobody knows");
+        assert_eq!(answer.pays_off_after, None, "conversion times are unknown");
     }
 }

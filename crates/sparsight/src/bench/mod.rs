@@ -14,10 +14,10 @@ use sparsight_matrix::{Csr, Dtype, Features, Narrowing, Reference, Scalar, Secon
 use std::collections::{BTreeMap, HashMap};
 use std::sync::OnceLock;
 
-/// How to measure.
+/// Conditions of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bench {
-    /// When a time is good enough.
+    /// Stopping rule.
     pub rule: StoppingRule,
     /// Warm or cold.
     pub caches: Caches,
@@ -35,7 +35,7 @@ pub struct Bench {
 pub const HOPELESS: f64 = 8.0;
 
 impl Bench {
-    /// As every corpus is measured.
+    /// Conditions under which every corpus is measured.
     pub fn of_a_corpus(seed: u64) -> Self {
         Self { rule: StoppingRule::BRISK, caches: Caches::Warm, seed, hopeless: Some(HOPELESS) }
     }
@@ -158,17 +158,17 @@ pub(crate) fn bench_held_to<T: Scalar>(
     Ok(Benched { record, prepared })
 }
 
-/// What running for the first time may cost beside the product. Chosen, far above what was seen: a hopeless product
-/// that takes longer than this is not even run a second time.
+/// Extra time of a first run beside the product. Chosen, far above what was seen: a hopeless product that takes longer than
+/// this is not even run a second time.
 const COLD_RUN: Seconds = Seconds(5e-3);
 
-/// What row lengths do not slow down before the others: its time is never far from the best.
+/// Formats in measuring order: first those that no row length slows down, whose time is never far from the best.
 fn likely_good_first() -> impl Iterator<Item = Format> {
     let is_steady = |format: &Format| format.family().is_steady;
     Format::all().filter(is_steady).chain(Format::all().filter(move |format| !is_steady(format)))
 }
 
-/// How far the threads of a row are from as many as it has non-zeros, as a logarithm.
+/// Distance of the threads per row from the mean row length, as a logarithm.
 fn mismatch(kernel: Kernel, features: &Features) -> f64 {
     let threads = f64::from(kernel.threads_per_row().unwrap_or(1));
     (threads / features.row_mean().max(1.0)).ln().abs()
@@ -230,11 +230,11 @@ pub unsafe fn bench_own<T: Scalar>(
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct MeasuredOwn {
-    /// Which.
+    /// The kernel.
     pub kernel: OwnKernel,
     /// Threads a block.
     pub block: u32,
-    /// Its time, or why there is none.
+    /// Measured time, or why there is none.
     pub outcome: Outcome,
 }
 

@@ -1,4 +1,4 @@
-//! Whether a machine was quiet while it was measured on; if not, that is said in one line.
+//! Detection of noise on the machine during a measurement, reported in one line.
 //!
 //! ```text
 //! samples     spread (interquartile range over median) above 10 % of more than a quarter of what was timed; more than a tenth of
@@ -25,7 +25,7 @@ const MANY_WIDE: f64 = 0.25;
 /// Share of samples far from their median from which on that is said. Chosen: a few outliers are the rule on any machine.
 const MANY_FAR: f64 = 0.1;
 
-/// How much the load average may be above the logical CPUs: what was measured just before, with a thread for each, counts in it. Chosen.
+/// Load average above the logical CPUs that is not reported: the work just before, with a thread for each, counts in it. Chosen.
 const OWN_LOAD: f64 = 1.0;
 
 /// Statistics of the times so far.
@@ -43,7 +43,7 @@ pub struct Noise {
 }
 
 impl Noise {
-    /// To be asked for before measuring begins, which is a load by itself.
+    /// Starts to watch; call it before measuring begins, since measuring is a load by itself.
     pub fn before(kind: DeviceKind) -> Self {
         let cpus = available_parallelism().map_or(1, NonZeroUsize::get);
         let load = fs::read_to_string("/proc/loadavg").ok().and_then(|text| last_minute(&text));
@@ -51,14 +51,14 @@ impl Noise {
         Self { load, timed: 0, wide: 0, samples: 0, far: 0, throttled: 0 }
     }
 
-    /// One candidate, timed or not.
+    /// Counts the outcome of a candidate.
     pub fn saw(&mut self, outcome: &Outcome) {
         if let Outcome::Time { spread, samples, .. } = outcome {
             self.timed_with(*spread, *samples);
         }
     }
 
-    /// One time.
+    /// Counts a time with its spread.
     pub fn timed_with(&mut self, spread: f64, samples: u32) {
         if samples > 1 {
             self.timed += 1;
@@ -90,12 +90,12 @@ impl Noise {
         self.strayed(timing.far);
     }
 
-    /// So many samples were far from their median.
+    /// Counts samples far from their median.
     pub fn strayed(&mut self, far: u32) {
         self.far += u64::from(far);
     }
 
-    /// How the clock of a device ran.
+    /// Counts throttled samples of a device's clock.
     pub fn clocked(&mut self, clock: Option<ClockRecord>) {
         self.throttled += clock.map_or(0, |clock| u64::from(clock.throttled));
     }

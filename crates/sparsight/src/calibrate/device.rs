@@ -78,7 +78,7 @@ pub enum Event<'a> {
         total: usize,
         /// The point.
         point: &'a Point,
-        /// Whether this run measured it.
+        /// True if this run measured it.
         is_new: bool,
     },
     /// A generated matrix is measured next.

@@ -17,7 +17,7 @@ use sparsight_model::{
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// What [`fit`] made.
+/// Result of [`fit`].
 #[derive(Debug, Clone)]
 pub struct Fitted {
     /// The models.
@@ -45,7 +45,7 @@ pub fn write_fitted(folder: &ProfileFolder, fitted: &Fitted) -> Result<(), Error
 /// how candidates compare, and what conversion and upload take from it; what cutting costs from the matrices that were
 /// cut. Writes nothing.
 ///
-/// `trainable` says which matrices of the corpus may be used, by name; whoever knows them by the starts of their names
+/// `trainable` says which matrices of the corpus may be used, by name; a caller that selects them by the starts of their names
 /// puts these into [`ModelsIndex::train`](crate::profile::ModelsIndex::train). With fewer than
 /// [`MIN_MATRICES`](sparsight_model::MIN_MATRICES) of them no times are learned. Learning takes some seconds for a
 /// hundred matrices.
@@ -65,7 +65,7 @@ pub fn fit(
     fit_each(folder, others, trainable, registry::learned())
 }
 
-/// As [`fit`], with these of the models that learn.
+/// Fits like [`fit`], with these of the models that learn.
 pub(super) fn fit_each(
     folder: &ProfileFolder,
     others: &[ProfileFolder],
@@ -118,7 +118,7 @@ pub(super) fn fit_each(
     Ok(Fitted { models, implausible })
 }
 
-/// What another device measured of matrices that are not in `corpus`, as it would be here.
+/// Times that another device measured of matrices that are not in `corpus`, converted to this device.
 fn carry_over(
     other: &ProfileFolder,
     facts: &DeviceFacts,
@@ -146,7 +146,7 @@ fn carry_over(
         .collect())
 }
 
-/// Where mixed precision lies between the other two, on the matrices that were measured in all three.
+/// Fits where mixed precision lies between the other two, on the matrices that were measured in all three.
 fn fit_mixed(mixed: &[CorpusRecord], corpus: &[CorpusRecord]) -> Option<MixedPrecision> {
     let times: HashMap<(&str, Candidate), Seconds> = corpus
         .iter()
@@ -165,7 +165,7 @@ fn fit_mixed(mixed: &[CorpusRecord], corpus: &[CorpusRecord]) -> Option<MixedPre
     MixedPrecision::fit(&measured)
 }
 
-/// Of every matrix once, by name: in both value types the features are the same but for what was drawn.
+/// Surroundings of every matrix once, by name: in both value types the features are the same but for what was drawn.
 fn surroundings<'r>(records: impl Iterator<Item = &'r CorpusRecord>) -> Option<Surroundings> {
     let mut matrices = BTreeMap::new();
     for record in records {
@@ -174,7 +174,7 @@ fn surroundings<'r>(records: impl Iterator<Item = &'r CorpusRecord>) -> Option<S
     Surroundings::of(&matrices.into_iter().collect::<Vec<_>>())
 }
 
-/// What a record teaches.
+/// Training samples of a record.
 fn samples(record: &CorpusRecord) -> impl Iterator<Item = LearningSample<'_>> {
     let best = record.best().map(|best| best.1);
     record.times().map(move |(candidate, time)| LearningSample {
@@ -187,7 +187,7 @@ fn samples(record: &CorpusRecord) -> impl Iterator<Item = LearningSample<'_>> {
     })
 }
 
-/// From every preparation of the corpus that says where the format was converted; from all of them where none does.
+/// Fits preparation times from the records that say where the format was converted; from all of them if none does.
 fn fit_preparation(corpus: &[CorpusRecord]) -> Result<PreparationModel, PredictError> {
     let some_say = corpus.iter().flat_map(|r| r.preparation.values()).any(|took| took.on_device.is_some());
     let (mut formats, mut on_device) = (BTreeMap::<_, Vec<_>>::new(), BTreeMap::<_, Vec<_>>::new());
@@ -217,7 +217,7 @@ fn fit_preparation(corpus: &[CorpusRecord]) -> Result<PreparationModel, PredictE
     PreparationModel::fit(&formats, &on_device, &preprocess)
 }
 
-/// For each model and execution with enough cuts; of one that was run twice the last time counts.
+/// Fits the cost of cutting for each model and execution with enough cuts; of repeated cuts the last time counts.
 fn fit_cutting<'a>(
     facts: &DeviceFacts,
     cuts: impl Iterator<Item = &'a CutRecord>,

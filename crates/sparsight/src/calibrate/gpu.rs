@@ -133,7 +133,7 @@ fn absolute(name: &str) -> String {
     path.map_or_else(|| name.to_owned(), |path| path.display().to_string())
 }
 
-/// From the profile `name`; `None` if that is no GPU's or has nothing in common with what was measured.
+/// Calibration against the profile `name`; `None` if that is no GPU's or has nothing in common with what was measured.
 fn against(name: &str, facts: &DeviceFacts, known: &CalibrationFile) -> Result<Option<Rescaling>, Error> {
     let reference = Profile::find(name)?;
     let from = &reference.device.facts;

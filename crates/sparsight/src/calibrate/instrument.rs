@@ -14,7 +14,7 @@
 //! `|` is the threshold of the models. The row lengths before the papers' first one are ours: many real matrices
 //! have rows of one or two, and a strip of COO on a large GPU holds 270,336 non-zeros, so most real matrices have
 //! fewer than ten. Where the 2017 paper has every power of two and every fifth I, every other stands here: a line does
-//! not need them, and the device is somebody's. A point beyond the memory bound is a record that says so.
+//! not need them, and calibration occupies the device. A point beyond the memory bound is a record that says so.
 //!
 //! The coarse grid is a part of it, for a person who waits for the profile of a CPU.
 
@@ -41,7 +41,7 @@ const CONVERTED: [&str; 2] = ["random,row=16,spread=12", "stencil3d,n=60"];
 /// Rows of the matrices that are converted on both sides, with 16 non-zeros on average.
 const CONVERTED_ROWS: [u64; 6] = [1 << 8, 1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18];
 
-/// One benchmark matrix to run with one kernel.
+/// A benchmark matrix to run with one kernel.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
     /// Kernel with its knobs.
@@ -62,7 +62,7 @@ pub struct Grid {
     bound: Bytes,
 }
 
-/// One place on a kernel's grid: p and strips of rows.
+/// A place on a kernel's grid: p and strips of rows.
 pub type Place = (u64, u64);
 
 impl Grid {
@@ -119,7 +119,7 @@ impl Grid {
         Self { name: GridName::Coarse, ..grid }
     }
 
-    /// The same grid with other points, or in another order.
+    /// Replaces the points, for another selection or order.
     #[must_use]
     pub fn with_points(self, points: Vec<Point>) -> Self {
         Self { points, ..self }
@@ -130,7 +130,7 @@ impl Grid {
         self.bound
     }
 
-    /// Which grid it is, as a profile remembers it.
+    /// Name of the grid in a profile.
     pub fn name(&self) -> GridName {
         self.name
     }
@@ -148,7 +148,7 @@ impl Grid {
     }
 }
 
-/// One kernel's part of the papers' grid. HYB has no benchmark matrices of its own: it is ELL and COO; and for COO and
+/// Part of the papers' grid for one kernel. HYB has no benchmark matrices of its own: it is ELL and COO; and for COO and
 /// csr-balanced, which work by non-zeros, it makes no difference how long the rows are.
 fn places(kernel: Kernel, lengths: RowLengthDistribution) -> Vec<Place> {
     let by_non_zeros = kernel.unit() != StripUnit::Rows;
@@ -168,7 +168,7 @@ fn places(kernel: Kernel, lengths: RowLengthDistribution) -> Vec<Place> {
     means.iter().flat_map(|&p| strips.iter().map(move |&strips| (p, strips))).collect()
 }
 
-/// What has just been done, for progress.
+/// A finished step, for progress.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Step<'a> {
     /// Points done or found done, this one included.

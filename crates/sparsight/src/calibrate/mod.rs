@@ -208,14 +208,14 @@ pub const CPU_CALIBRATION_MATRICES: [&str; 131] = [
 /// Block size with which they are run.
 const BLOCK: u32 = 256;
 
-/// What is run on each matrix of a calibration: every kernel of ours, in one block size.
+/// Candidates that a calibration runs on each matrix: every kernel of ours, in one block size.
 pub fn calibration_candidates(kind: DeviceKind, dtype: Dtype) -> Vec<Candidate> {
     catalogue_on(kind, dtype).filter(is_calibrated).collect()
 }
 
 impl Profile {
-    /// What is ranked in `dtype`: what devices of its kind have; of a processor that was calibrated in the one block size that its
-    /// matrices were run in, since what a model says of another one was never seen.
+    /// Candidates that are ranked in `dtype`: those of the device's kind; for a calibrated processor only the block size that its
+    /// matrices were run in, since no other one was measured.
     pub fn candidates(&self, dtype: Dtype) -> impl Iterator<Item = Candidate> + use<> {
         let ProfiledDevice { facts, grid, .. } = &self.device;
         let is_learned = !self.models.index.trained_on.is_empty();
@@ -234,7 +234,7 @@ pub fn may_calibrate() -> bool {
     env::var_os("SPARSIGHT_CALIBRATE").is_none_or(|value| value != "0")
 }
 
-/// What a corpus holds of a calibration; nothing else of it is needed to carry its predictions elsewhere.
+/// Records of a corpus that belong to a calibration; the rest is not needed to carry its predictions to another device.
 pub fn calibration_of(corpus: &[CorpusRecord]) -> Vec<CorpusRecord> {
     let named =
         |name: &str| CALIBRATION_MATRICES.iter().any(|m| name.strip_prefix(gallery::PREFIX) == Some(*m));
@@ -250,7 +250,7 @@ pub fn calibration_of(corpus: &[CorpusRecord]) -> Vec<CorpusRecord> {
     records
 }
 
-/// How times on the device `from` become times on `to`, from what both have measured; `None` if they have nothing in common.
+/// Rescaling of times from the device `from` to `to`, by matrices that both have measured; `None` if there are none.
 pub fn calibrated(
     from: (&DeviceFacts, &[CorpusRecord]),
     to: (&DeviceFacts, &[CorpusRecord]),
@@ -264,7 +264,7 @@ pub fn one_factor(from: &[CorpusRecord], to: &[CorpusRecord]) -> Option<f64> {
     geometric_mean(times.iter().map(|both| both.times[1].0 / both.times[0].0))
 }
 
-/// What both have measured.
+/// Times that both devices have measured.
 fn on_both<'r>(from: &[CorpusRecord], to: &'r [CorpusRecord]) -> Vec<OnBoth<'r>> {
     let known: HashMap<(&str, Candidate), Seconds> =
         from.iter().flat_map(|r| r.times().map(|(id, time)| ((r.matrix.as_str(), id), time))).collect();

@@ -1,8 +1,8 @@
-//! From which size on something is so, where the size follows from a whole number: by steps, then by bisection.
+//! Search for the size from which on a condition holds, where the size follows from a whole number: by steps, then by bisection.
 
 use std::ops::RangeInclusive;
 
-/// So many times the non-zeros at each step until it is so. Chosen: no size is tried that has much more than needed.
+/// Growth of the non-zeros in each step until the condition holds. Chosen: no size is tried that has much more than needed.
 const STEP: u64 = 4;
 
 /// Sizes this near are one. Chosen: what is predicted is off by more.

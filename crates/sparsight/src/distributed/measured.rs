@@ -33,8 +33,8 @@ impl<T: Scalar> Distributed<T> {
         Ok(DistributedProduct::load(size, devices, &self.shares, &plans, links)?)
     }
 
-    /// What all ranks, whose GPUs are called `gpu`, have to have alike where they are processes of their own: a few words and hashes, to be held against those of the others
-    /// where they meet ([`Ranks::identity`](sparsight_device::cuda::Ranks::identity)). O(nnz), in parallel.
+    /// Digest of the plan that all ranks must share if they are processes of their own, on GPUs called `gpu`: a few words and hashes,
+    /// which are compared where the ranks meet ([`Ranks::identity`](sparsight_device::cuda::Ranks::identity)). O(nnz), in parallel.
     pub fn digest(&self, gpu: &str) -> PlanDigest {
         let sum = |of: fn(&Share<T>) -> usize| self.shares.iter().map(of).sum::<usize>();
         let (rows, columns) = (sum(|share| share.rows().len()), sum(|share| share.columns().len()));
@@ -81,18 +81,18 @@ fn alike<'a>(mut names: impl Iterator<Item = &'a str>) -> Result<(), DeviceError
     Err(DeviceError::Link { reason })
 }
 
-/// One number of many, which depends on their order.
+/// Hash of a sequence of numbers, which depends on their order.
 fn hash_of(numbers: impl IntoIterator<Item = u64>) -> u64 {
     numbers.into_iter().fold(1, |hash, number| mix(hash ^ number))
 }
 
-/// Of who owns what in a share.
+/// Hash of the owners of rows and columns in a share.
 fn hash_of_rows<T: Scalar>(share: &Share<T>) -> u64 {
     let of = |numbers: &[u32]| hash_of(numbers.iter().copied().map(u64::from));
     hash_of([of(share.rows()), of(share.columns()), of(share.halo())])
 }
 
-/// Of what a share computes with.
+/// Hash of the entries of a share.
 fn hash_of_entries<T: Scalar>(share: &Share<T>) -> u64 {
     let of = |a: &Csr<T>| {
         let places = hash_of(a.col_idx().iter().copied().map(u64::from));
@@ -123,7 +123,7 @@ pub fn measure_distributed<T: Scalar>(
     Ok(measure(|products| product.each(|share, x, y| share.time(products, x, y)).map(slowest), rule)?)
 }
 
-/// Of the ranks, which work side by side.
+/// Times of the slowest rank; all ranks work side by side.
 fn slowest(times: Vec<Seconds>) -> Batch {
     let time = times.into_iter().fold(0.0, |most, Seconds(time)| time.max(most));
     Batch { time: Seconds(time), clock: None }

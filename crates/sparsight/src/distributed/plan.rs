@@ -1,4 +1,4 @@
-//! How a matrix would run on several GPUs.
+//! Plan and predicted time of a matrix on several GPUs.
 
 use crate::advise::Advised;
 use crate::{Advisor, Error, Objective, Profile};
@@ -9,12 +9,12 @@ use sparsight_kernels::{Candidate, Kernel};
 use sparsight_matrix::{Bytes, Csr, Distribution, Dtype, Features, Infeasible, Scalar, Seconds, Share};
 use sparsight_model::{Exchanged, Links, Prediction, ShareTimes};
 
-/// How rows are dealt out.
+/// Distribution of the rows.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Deal {
-    /// In their order, so that all GPUs are predicted to take the same time.
+    /// Blocks of rows in their order, cut so that all GPUs are predicted to take the same time.
     InOrder,
-    /// As an external graph partitioner decided.
+    /// Distribution from an external graph partitioner.
     Given(Distribution),
 }
 
@@ -56,7 +56,7 @@ pub struct PlannedShare {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct PlannedRows {
-    /// How many.
+    /// Number of rows.
     pub rows: u64,
     /// Non-zeros in them.
     pub nnz: u64,
@@ -69,7 +69,7 @@ pub struct PlannedRows {
 pub enum GpuLimit {
     /// Entries of x that come from other GPUs.
     Exchange,
-    /// One GPU that has more to do than the others.
+    /// Imbalance: one GPU has more to do than the others.
     Imbalance,
     /// Queueing and launching: the shares are so small that these take longer than what is computed.
     Launch,
@@ -78,7 +78,7 @@ pub enum GpuLimit {
 }
 
 impl GpuLimit {
-    /// One word.
+    /// Name of the limit.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Exchange => "exchange",
@@ -102,7 +102,7 @@ pub struct Distributed<T: Scalar> {
 /// Cuts are moved where one part takes this much longer than the mean of all. Chosen: about what predictions are off by.
 const UNEVEN: f64 = 1.05;
 
-/// How often. Chosen: the second time moves little.
+/// Number of times that cuts are moved. Chosen: the second time moves little.
 const MOVES: usize = 2;
 
 /// The slowest GPU takes this many times the mean of all where that is what limits. Chosen.
@@ -116,7 +116,7 @@ const TOGETHER: f64 = 0.2;
 const LAUNCHES: f64 = 4.0;
 
 impl Advisor<'_> {
-    /// How `a` would run on `gpus` GPUs like that of the profile, joined by `links`. For rows in order the matrix is cut where all
+    /// Plan of `a` on `gpus` GPUs like that of the profile, joined by `links`. For rows in order the matrix is cut where all
     /// GPUs are predicted to take the same time, which may take three rounds, each O(nnz log). The shares are made: as
     /// much memory as the matrix takes.
     ///

@@ -15,7 +15,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     put(&[Written::beside(path, bytes)?])
 }
 
-/// As [`write()`], several files of one folder: none is replaced before all are on the disk.
+/// Writes several files of one folder, each as [`write()`] does: none is replaced before all are on the disk.
 ///
 /// # Errors
 /// [`Error::File`]: then none was replaced, unless the system refused to rename one.
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_files_none_is_replaced_before_all_are_written() {
+    fn several_files_are_replaced_only_after_all_are_written() {
         let dir = tempfile::tempdir().unwrap();
         let (one, nowhere) = (dir.path().join("one"), dir.path().join("none/other"));
         write(&one, b"before").unwrap();
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_put_in_place_is_an_error_that_names_it_and_leaves_nothing() {
+    fn a_failed_replacement_names_the_file_and_leaves_no_temporary_file() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.json");
         fs::create_dir(&path).unwrap();

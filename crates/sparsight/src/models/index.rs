@@ -1,4 +1,4 @@
-//! What is known of a profile's models before any of them is read: `models/index.json`.
+//! Index of a profile's models, which is read before any of them: `models/index.json`.
 
 use serde::{Deserialize, Serialize};
 use sparsight_kernels::{Execution, Kernel};
@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Schema of `models/index.json`.
 pub const MODELS_SCHEMA: &str = "sparsight/models/2";
 
-/// Which models there are, what is small enough to be read at every start, and where the rest is.
+/// Index of the models: their names, the parts that are small enough to be read at every start, and where the rest is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ModelsIndex {
@@ -24,11 +24,11 @@ pub struct ModelsIndex {
     /// Costs of conversion and upload, learned from the corpus; `None` if it holds fewer than a dozen of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preparation: Option<PreparationModel>,
-    /// What cutting costs, learned from matrices that were cut and run: by the model that chose the cut, and how the parts
-    /// are run. Nothing where fewer than 40 were.
+    /// Cost of cutting, learned from matrices that were cut and run: by the model that chose the cut, and by execution.
+    /// Empty with fewer than 40 cuts.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub cutting: BTreeMap<String, BTreeMap<Execution, CutCost>>,
-    /// Where mixed precision lies between `f32` and `f64`; `None` where nothing was measured in it.
+    /// Position of mixed precision between `f32` and `f64`; `None` without measurements.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mixed: Option<MixedPrecision>,
     /// Names of the matrices that calibrations and learned models learned from. An error on one of them says nothing

@@ -10,7 +10,7 @@ use sparsight_model::{
 use std::any::Any;
 use std::fmt::Debug;
 
-/// What was learned from measured matrices, by whatever method; by which is told by
+/// A model learned from measured matrices; its kind is told by
 /// [`Models::of`](crate::profile::Models::of).
 pub trait Learned: Any + Debug + Send + Sync {
     /// The model's name in flags and tables.
@@ -22,7 +22,7 @@ pub trait Learned: Any + Debug + Send + Sync {
     /// Matrices learned from.
     fn matrices(&self) -> usize;
 
-    /// How good its predictions of held-out matrices were.
+    /// Errors of its predictions of held-out matrices.
     fn cross_validation(&self) -> &CrossValidation;
 
     /// The kernels that it knows, with their errors.

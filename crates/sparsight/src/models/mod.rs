@@ -48,10 +48,10 @@ impl Storable for CalibratedStrip {
     const FORMAT: &'static str = "sparsight/strip/1";
 }
 
-/// How candidates compare, in the index: no model by itself.
+/// Name of the comparison of candidates in the index, which is no model by itself.
 const COMPARISON: &str = "comparison";
 
-/// Where the matrices lie that were learned from, in the index: no model either.
+/// Name of the surroundings of the training matrices in the index, which are no model either.
 pub const SURROUNDINGS: &str = "surroundings";
 
 /// The fitted models of a profile. A clone has what the original has read, and the other way round.
@@ -88,7 +88,7 @@ pub(crate) struct Made {
     pub(crate) strips: Vec<(Variant, CalibratedStrip)>,
     pub(crate) learned: Vec<(ModelName, Box<dyn Learned>)>,
     pub(crate) comparison: Option<Comparison>,
-    /// Of the matrices in `trained_on`, in their order.
+    /// Places of the matrices in `trained_on`, in their order.
     pub(crate) surroundings: Option<Surroundings>,
     pub(crate) preparation: Option<PreparationModel>,
     pub(crate) cutting: BTreeMap<String, BTreeMap<Execution, CutCost>>,
@@ -148,13 +148,13 @@ fn made_now(name: &str, format: &str, known: Option<KnownKernels>) -> IndexedMod
     IndexedModel { file: file_of(name), format: format.to_owned(), crc32: 0, known }
 }
 
-/// Where a model is written to.
+/// File name of a model.
 fn file_of(name: &str) -> String {
     format!("{name}.gz")
 }
 
 impl Models {
-    /// Those that the text of an `index.json` speaks of. Reads none of them.
+    /// Models that the text of an `index.json` lists. Reads none of them.
     ///
     /// # Errors
     /// [`Error::Malformed`], [`Error::Schema`].
@@ -220,7 +220,7 @@ impl Models {
         Ok(any.downcast_ref())
     }
 
-    /// How the candidates of a matrix compare, learned from the corpus: what `best` chooses by. `None` if the profile
+    /// Comparison of the candidates of a matrix, learned from the corpus: `best` chooses by it. `None` if the profile
     /// holds too few matrices.
     ///
     /// # Errors
@@ -229,7 +229,7 @@ impl Models {
         self.opened(COMPARISON, Comparison::FORMAT, &self.held.comparison, model_file::unpack)
     }
 
-    /// Where the matrices lie that were learned from, those of [`ModelsIndex::trained_on`] in their order. `None` if the
+    /// Places of the training matrices, in the order of [`ModelsIndex::trained_on`]. `None` if the
     /// profile was fitted before this was kept, or learned from fewer than two.
     ///
     /// # Errors

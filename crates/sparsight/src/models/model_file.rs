@@ -25,7 +25,7 @@ const SCHEMA: &str = "sparsight/model/1";
 #[derive(Debug, Serialize, Deserialize)]
 struct Head {
     schema: String,
-    /// For people: what a file is goes by the index.
+    /// Name for people: the kind of a file is told by the index.
     model: String,
     /// Bytes behind the text.
     body: usize,
@@ -77,12 +77,12 @@ pub(super) fn crc32(packed: &[u8]) -> Option<u32> {
 /// Files by their names.
 pub(crate) type Files = &'static [(&'static str, &'static [u8])];
 
-/// Where the files are that an index speaks of.
+/// Place of the files that an index lists.
 #[derive(Debug)]
 pub(crate) enum Source {
-    /// In this folder.
+    /// A folder on disk.
     Folder(PathBuf),
-    /// In the program, which was given these of the folder.
+    /// Files of the folder that are part of the program.
     Program(PathBuf, Files),
     /// Nowhere: this process made all models.
     Memory,
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_cut_off_or_changed_is_an_error_that_names_the_file() {
+    fn truncated_or_changed_model_files_are_errors_that_name_the_file() {
         let model = halves("text", &[0, 1, 2, 3, 4, 5, 6]);
         let packed = pack("halves", &model);
         for length in 0..packed.len() {

@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 /// The models of this library, in the order in which tables list them.
 static OWN: [LearnedKind; 1] = [LearnedKind::of::<Boosting>(ModelName::Boosting)];
 
-/// Those of other crates.
+/// Models of other crates.
 static ADDED: OnceLock<Vec<LearnedKind>> = OnceLock::new();
 
 type Fit = fn(&DeviceFacts, &[LearningSample<'_>]) -> Result<Box<dyn Learned>, PredictError>;
@@ -21,7 +21,7 @@ type Read = fn(&Path, &[u8]) -> Result<Box<dyn Learned>, Error>;
 /// A model that learns.
 #[derive(Debug)]
 pub struct LearnedKind {
-    /// Its name.
+    /// Name of the model.
     pub(crate) name: ModelName,
     /// Name and version of its stored form.
     pub(crate) format: &'static str,
@@ -61,7 +61,7 @@ pub(crate) fn learned() -> impl Iterator<Item = &'static LearnedKind> {
     own().chain(ADDED.get().into_iter().flatten())
 }
 
-/// Those of this library alone.
+/// Models of this library alone.
 pub(crate) fn own() -> impl Iterator<Item = &'static LearnedKind> {
     OWN.iter()
 }

@@ -21,7 +21,7 @@ enum How<'a> {
 }
 
 impl<'a> BlockPredictor<'a> {
-    /// For the blocks of a matrix with features `whole`.
+    /// Times for the blocks of a matrix with features `whole`.
     pub(super) fn new(
         predictor: Predictor<'a>,
         candidates: &'a [Candidate],
@@ -80,7 +80,7 @@ impl<'a> BlockPredictor<'a> {
         }
     }
 
-    /// The same by asking a model for every candidate of every block.
+    /// Fills the times by asking a model for every candidate of every block.
     fn fill_asked(
         &self,
         predictor: &Predictor<'_>,

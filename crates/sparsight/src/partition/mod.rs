@@ -42,17 +42,17 @@ pub const MOST_CUT: u64 = 20_000_000;
 pub struct PartitionObjective {
     /// Model that predicts; `None` for [`ModelName::Best`].
     pub model: Option<ModelName>,
-    /// As in [`Objective`](crate::Objective).
+    /// Placement rule, as in [`Objective`](crate::Objective).
     pub placement: PlacementRule,
-    /// As in [`Objective`](crate::Objective).
+    /// Row length rule, as in [`Objective`](crate::Objective).
     pub row_length: RowLengthRule,
     /// Most strips that the rows are cut into; `None` for strips as in the paper, at most as many as the model predicts
     /// all blocks of in a fraction of a second.
     pub strips: Option<NonZeroUsize>,
-    /// How the parts are run: a strategy for each.
+    /// Executions of the parts, with a strategy for each.
     pub executions: Vec<Execution>,
-    /// At least two parts where there are two strips, also if one is predicted to be faster, and above [`MOST_CUT`]: to measure what
-    /// cutting costs.
+    /// Cuts into at least two parts where there are two strips, even if one is predicted to be faster, and above [`MOST_CUT`]: to
+    /// measure the cost of cutting.
     pub cut_always: bool,
 }
 
@@ -69,13 +69,13 @@ impl Default for PartitionObjective {
     }
 }
 
-/// How a matrix was cut, and the best that can be done with it.
+/// A cut of a matrix, and the best strategies for it.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Partitioning {
     /// Model that was asked; [`ModelName::Best`] asks others.
     pub model: ModelName,
-    /// Of the whole matrix.
+    /// Features of the whole matrix.
     pub features: Features,
     /// Strips that the rows were cut into.
     pub strips: usize,
@@ -91,19 +91,19 @@ pub struct Partitioning {
 /// [`Kernel::shares_a_launch`](sparsight_kernels::Kernel::shares_a_launch) names.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Strategy {
-    /// For what kind of device.
+    /// Kind of the device.
     pub kind: DeviceKind,
-    /// How the parts are run.
+    /// Execution of the parts.
     pub execution: Execution,
-    /// From the first row on; a single one if nothing is gained by cutting, and above [`MOST_CUT`] non-zeros, unless
+    /// Parts from the first row on; a single one if nothing is gained by cutting, and above [`MOST_CUT`] non-zeros, unless
     /// [`PartitionObjective::cut_always`] asks for more.
     pub parts: Vec<Part>,
     /// Predicted time of one product: [`CutCost::total`] of the parts.
     pub predicted: Seconds,
-    /// Where nine of ten measured times are expected: of a single part its own, of several as those that the cost was learned
-    /// from lay; without these, all parts at the same end of theirs.
+    /// Interval of nine of ten measured times: for a single part its own, for several that of the cuts from which the cost was
+    /// learned; without these, the sum of the parts' ends.
     pub interval: (Seconds, Seconds),
-    /// How the parts add up.
+    /// Model of the sum of the parts.
     pub cost: CutCost,
     /// The whole matrix in the best single of the candidates, whatever the execution: what `advise` ranks first of them.
     pub single: Part,
@@ -122,7 +122,7 @@ pub struct Part {
     pub candidate: Candidate,
     /// The model that predicted it; never [`ModelName::Best`].
     pub model: ModelName,
-    /// Its predicted time by itself, a launch included.
+    /// Predicted time of the part by itself, a launch included.
     pub prediction: Prediction,
 }
 
@@ -139,12 +139,12 @@ impl Strategy {
     }
 }
 
-/// Who may answer for the parts of one partition.
+/// Candidates for the parts of one partition.
 #[derive(Debug, Clone, Copy)]
 enum Among {
     /// Every candidate, by itself.
     All,
-    /// Those that share a launch, with a block size by its place in [`BLOCKS`].
+    /// Candidates that share a launch, with a block size by its place in [`BLOCKS`].
     Fused(usize),
 }
 
@@ -164,7 +164,7 @@ impl Among {
     }
 }
 
-/// One matrix being planned.
+/// State while one matrix is planned.
 struct Planner<'a> {
     profile: &'a Profile,
     model: ModelName,
@@ -307,7 +307,7 @@ impl Planner<'_> {
         Some(Strategy { kind, execution, parts, predicted, interval, cost, single: single.clone() })
     }
 
-    /// Of neighbouring strips in CSR.
+    /// Bytes of neighbouring strips in CSR.
     fn bytes(&self, strips: &Range<usize>) -> Bytes {
         let rows = self.strips.rows(strips);
         Csr::<f32>::device_bytes(rows.end - rows.start, self.strips.nnz(strips), self.candidates[0].dtype)

@@ -92,7 +92,7 @@ impl<'p> BestPredictor<'p> {
         Ok(Self { profile, comparison: comparison?, placement, row_length })
     }
 
-    /// One of the models that it asks.
+    /// Predictor of one of the models that it asks.
     fn asked(&self, model: ModelName) -> Result<Predictor<'p>, PredictError> {
         let predictor = Predictor::new(self.profile, model, self.placement, self.row_length);
         predictor.map_err(|e| PredictError::Unreadable { model: model.text(), reason: e.to_string() })
@@ -198,7 +198,8 @@ impl<'p> BestPredictor<'p> {
         answers
     }
 
-    /// What the models of single kernels say: candidates of a kernel are put to the model that knows it best together, kernels side by side.
+    /// Predictions by the models of single kernels: each kernel's candidates are put together to the model that knows it best,
+    /// kernels side by side.
     fn alone(
         &self,
         candidates: &[Candidate],

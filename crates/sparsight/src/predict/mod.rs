@@ -18,7 +18,7 @@ use sparsight_model::{
     Model, PlacementRule, PredictError, Prediction, RowLengthRule, StripModel, StripPredictor, Term, Variant,
 };
 
-/// One model of a profile.
+/// A model of a profile.
 #[derive(Debug, Clone)]
 pub enum Predictor<'p> {
     /// `strip`, `strip-cache`, `strip-uniform` or `strip-normal`.

@@ -25,7 +25,7 @@ impl<'p> RescaledPredictor<'p> {
         self.rescaled.rescaling.carry(prediction, candidate, features, between);
     }
 
-    /// As [`Predictor::answer_each`].
+    /// Predicts like [`Predictor::answer_each`].
     pub(crate) fn answer_each(
         &self,
         candidates: &[Candidate],

@@ -43,8 +43,8 @@ impl Drop for FolderLock {
 }
 
 impl ProfileFolder {
-    /// As [`ProfileFolder::create`], locked against other processes and threads of this machine until the lock is dropped. Of two that
-    /// would calibrate one GPU the second waits, and should then use the results of the first. While it waits, `look` is called ten times
+    /// Opens like [`ProfileFolder::create`], locked against other processes and threads of this machine until the lock
+    /// is dropped. Of two that would calibrate one GPU the second waits, and should then use the results of the first. While it waits, `look` is called ten times
     /// a second; its error ends the wait. There is no lock where folders cannot be locked.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! What carries the predictions for one GPU to another: a handful of matrices measured on each, and what they give.
+//! Calibration of one GPU by another: a handful of matrices measured on each, and the rescaling that follows.
 
 use super::{ProfileFolder, data_sheet, folder_of, shipped};
 use crate::Error;
@@ -17,7 +17,7 @@ pub const RESCALING_SCHEMA: &str = "sparsight/rescaling/2";
 pub struct CalibrationFile {
     /// `sparsight/calibration/1`.
     pub schema: String,
-    /// One a matrix and value type, as in a corpus.
+    /// Records, one for each matrix and value type, as in a corpus.
     pub records: Vec<CorpusRecord>,
 }
 
@@ -35,20 +35,20 @@ pub struct RescalingFile {
     pub schema: String,
     /// Name or folder of the profile whose models answer.
     pub reference: String,
-    /// How their times become those of this device.
+    /// Rescaling of the reference's times to this device.
     #[serde(flatten)]
     pub rescaling: Rescaling,
 }
 
 impl RescalingFile {
-    /// With the schema of today.
+    /// A calibration with the present schema.
     pub fn new(reference: &str, rescaling: Rescaling) -> Self {
         Self { schema: RESCALING_SCHEMA.to_owned(), reference: reference.to_owned(), rescaling }
     }
 }
 
 impl CalibrationFile {
-    /// Of a shipped profile by name, else of a folder by path; `None` if it holds none, as a data sheet does.
+    /// Finds the calibration of a shipped profile by name, else of a folder by path; `None` if it holds none, as a data sheet does.
     ///
     /// # Errors
     /// [`Error::NoProfile`]; errors of reading the file.

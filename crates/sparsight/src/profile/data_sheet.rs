@@ -29,7 +29,7 @@ use std::path::Path;
 
 /// Ends the name of a file that holds one.
 const EXTENSION: &str = "toml";
-/// Whose predictions are carried over if nothing is said.
+/// Default profile whose predictions are carried over.
 const REFERENCE: &str = "nvidia-h200";
 /// Threads of a warp, on every GPU so far.
 const WARP: u32 = 32;
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bandwidth_of_a_data_sheet_is_not_the_rate_of_copies_and_what_is_assumed_is_said() {
+    fn the_copy_rate_is_derived_from_the_bandwidth_and_assumptions_are_listed() {
         let stated = SHEET.replace("copy_bytes_per_s = 1.75e12", "memory_bytes_per_s = 2e12");
         let device = loaded(&stated).unwrap().device;
         assert!((device.facts.copy_bytes_per_s / 1.8e12 - 1.0).abs() < 1e-12);
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_data_sheet_is_said_with_its_line() {
+    fn errors_in_a_data_sheet_name_the_line() {
         let wrong = |from: &str, to: &str| loaded(&SHEET.replace(from, to)).unwrap_err().to_string();
         for (from, to, expected) in [
             ("launch_s = 2.0e-6\n", "", "missing field `launch_s`"),

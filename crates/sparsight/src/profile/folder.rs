@@ -53,12 +53,12 @@ impl ProfileFolder {
         Ok(Self { path: path.to_owned() })
     }
 
-    /// Where it is.
+    /// Path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Its last path component.
+    /// Last component of the path.
     pub fn name(&self) -> String {
         let full = self.path.canonicalize().unwrap_or_else(|_| self.path.clone());
         full.file_name().map_or_else(|| full.display().to_string(), |n| n.to_string_lossy().into_owned())
@@ -145,7 +145,7 @@ impl ProfileFolder {
         self.write_document("calibration.json", calibration)
     }
 
-    /// Whose predictions answer for this device, `None` if it has models of its own or nothing at all.
+    /// Rescaling of another device's predictions, `None` if this one has models of its own or nothing at all.
     ///
     /// # Errors
     /// [`Error::File`], [`Error::Malformed`], [`Error::Schema`].
@@ -188,7 +188,7 @@ impl ProfileFolder {
         Journal::open(&self.path.join(CORPUS))
     }
 
-    /// What the corpus knows: several records of a matrix united ([`CorpusRecord::merged`]), so that files of
+    /// Records of the corpus: several records of a matrix are united ([`CorpusRecord::merged`]), so that files of
     /// several runs or machines may be put one behind the other.
     ///
     /// # Errors
@@ -247,7 +247,7 @@ impl ProfileFolder {
         self.write(name, &serde_json::to_string(document).expect("plain data serialises"))
     }
 
-    /// What `parse` makes of a file, `None` if it is not there.
+    /// Parses a file; `None` if it is not there.
     fn read<T>(
         &self,
         name: &str,

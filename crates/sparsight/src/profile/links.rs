@@ -1,4 +1,4 @@
-//! What is known of the links between GPUs: measured, or from a file.
+//! Links between GPUs: measured, or from a file.
 //!
 //! ```toml
 //! gpus_per_host = 8
@@ -39,11 +39,11 @@ pub struct LinksFile {
     pub nccl: String,
     /// Each exchange that was measured.
     pub measured: Vec<MeasuredExchange>,
-    /// When, and by what.
+    /// Date and origin.
     pub provenance: Provenance,
 }
 
-/// One exchange: each of some GPUs with each other one.
+/// An exchange: each of some GPUs with each other one.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct MeasuredExchange {
     /// GPUs.
@@ -77,7 +77,7 @@ impl KnownLinks {
         Self { links: files::parse_toml(path, &text)?, measured_on: 1 }.checked(path, &text)
     }
 
-    /// From the text of the `links.json` at `path`.
+    /// Parses the text of the `links.json` at `path`.
     pub(crate) fn measured(path: &Path, text: &str) -> Result<Self, Error> {
         let file = files::parse::<LinksFile>(path, text, LINKS_SCHEMA)?;
         Self { links: file.links, measured_on: file.gpus.len() }.checked(path, text)

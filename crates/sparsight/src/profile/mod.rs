@@ -64,7 +64,7 @@ pub struct Profile {
     pub device: ProfiledDevice,
     /// The fitted models. Each is read when it is first asked for.
     pub models: Models,
-    /// If the models are those of another device: which, and how their times are carried to this one.
+    /// Reference and rescaling, if the models are those of another device.
     pub rescaled: Option<Arc<Rescaled>>,
 }
 
@@ -74,7 +74,7 @@ pub struct Profile {
 pub struct Rescaled {
     /// The profile that they are of.
     pub reference: Profile,
-    /// How its times become those of this device.
+    /// Rescaling of the reference's times to this device.
     pub rescaling: Rescaling,
 }
 
@@ -83,7 +83,7 @@ pub struct Rescaled {
 pub struct ProfiledDevice {
     /// `sparsight/device/1`.
     pub schema: String,
-    /// Which benchmark matrices it was measured with; full in files that do not say.
+    /// Grid of benchmark matrices that it was measured with; full in files that do not say.
     #[serde(default)]
     pub grid: GridName,
     /// Attributes and measured rates.
@@ -96,7 +96,7 @@ pub struct ProfiledDevice {
     /// [`Cuda::convert_on`](sparsight_device::cuda::Cuda::convert_on) with `ConvertOn::From`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub converts_from_nnz: Option<u64>,
-    /// Where the numbers come from.
+    /// Origin of the numbers.
     pub provenance: Provenance,
 }
 
@@ -110,7 +110,7 @@ pub struct ConversionCost {
     pub on_device: bool,
 }
 
-/// When, from what and by what a profile was measured.
+/// Date, program and driver of a measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Provenance {
     /// UTC date on which the profile was begun.
@@ -122,7 +122,7 @@ pub struct Provenance {
     /// Hash of all CUDA kernels of the catalogue.
     #[serde(default)]
     pub kernels: String,
-    /// Where the numbers come from if this program did not measure them, and what is assumed in them.
+    /// Source of the numbers if this program did not measure them, and the assumptions in them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// Assumptions beside the numbers of a data sheet; empty for a measured device.
@@ -141,7 +141,7 @@ pub struct Provenance {
 }
 
 impl Provenance {
-    /// Of a measurement made now on a device with `driver`, without cuSPARSE.
+    /// Provenance of a measurement made now on a device with `driver`, without cuSPARSE.
     pub fn now(driver: &str, host_threads: usize) -> Self {
         Self {
             date: sparsight_device::timing::today(),
@@ -199,8 +199,8 @@ impl Profile {
         Self::find(Self::shipped_name_for_gpu(name)?).ok()
     }
 
-    /// What answers for that GPU without measuring anything: the profile of [`Profile::shipped_for_gpu`], or a calibration made
-    /// before ([`calibration_folder`]) with `driver`, which is asked for if it takes one.
+    /// Profile that answers for that GPU without measuring: that of [`Profile::shipped_for_gpu`], or a calibration made
+    /// before ([`calibration_folder`]) with `driver`, which is called only if there may be one.
     pub fn known_for_gpu(name: &str, driver: impl FnOnce() -> Option<String>) -> Option<Self> {
         Self::shipped_for_gpu(name).or_else(|| Self::load(&calibration_folder(name, &driver()?)?).ok())
     }
@@ -236,7 +236,7 @@ impl Profile {
         Err(Error::Lacking { profile: folder.path().display().to_string(), missing })
     }
 
-    /// From a folder that was fitted, `None` from any other.
+    /// Profile of a folder that was fitted, `None` of any other.
     fn of_own_models(folder: &ProfileFolder) -> Result<Option<Self>, Error> {
         let Some(models) = folder.models()? else { return Ok(None) };
         let (name, path) = (folder.name(), folder.path().to_owned());
@@ -283,7 +283,7 @@ impl Profile {
         }
     }
 
-    /// What a matrix takes that is cut into parts by the predictions of `model`, and takes about `time` uncut: as learned from
+    /// Cost of cutting by the predictions of `model` a matrix that takes about `time` uncut: as learned from
     /// cuts that were run, if these reach so far, else the sums of the paper.
     pub fn cut_cost(&self, model: ModelName, execution: Execution, time: Seconds) -> CutCost {
         let learned = self.models.index.cutting.get(model.text()).and_then(|costs| costs.get(&execution));
@@ -291,7 +291,7 @@ impl Profile {
         learned.unwrap_or_else(|| CutCost::sums(execution, self.device.facts.launch_s))
     }
 
-    /// Where mixed precision lies between `f32` and `f64`: as measured, of a calibrated GPU on its reference; else as bytes say.
+    /// Position of mixed precision between `f32` and `f64`: as measured, for a calibrated GPU on its reference; else by bytes.
     pub(crate) fn mixed_precision(&self) -> MixedPrecision {
         let models = self.rescaled.as_ref().map_or(&self.models, |rescaled| &rescaled.reference.models);
         models.index.mixed.clone().unwrap_or_default()
@@ -346,7 +346,7 @@ fn of_user(name: &str) -> Option<PathBuf> {
 pub struct Nearby {
     /// Name and distance, the nearest first; never empty.
     pub nearest: Vec<(String, f64)>,
-    /// Of the matrices that were learned from the share that has another one nearer by than the nearest is here.
+    /// Share of the training matrices that are closer to their nearest neighbour than this matrix is to its own.
     pub farther_than: f64,
 }
 

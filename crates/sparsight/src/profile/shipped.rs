@@ -57,7 +57,7 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
     SHIPPED.iter().map(|s| s.name)
 }
 
-/// Of the whole profile the device alone.
+/// Reads only the device of the profile.
 pub(super) fn load_device(name: &str) -> Result<ProfiledDevice, Error> {
     let (shipped, path) = find(name)?;
     folder::parse_device(&path.join("device.json"), shipped.device)
@@ -94,7 +94,7 @@ fn text(packed: &[u8]) -> String {
     text
 }
 
-/// With the path that its files have in the repository.
+/// Finds a shipped profile, with the path that its files have in the repository.
 fn find(name: &str) -> Result<(&'static Shipped, PathBuf), Error> {
     let Some(shipped) = SHIPPED.iter().find(|s| s.name == name) else {
         if let Some(vendor) = other_vendor(name) {

@@ -51,7 +51,7 @@ const OTHERS: [(&str, &[&str]); 6] = [
     ("Google", &["google", "tpu", "tpu#"]),
 ];
 
-/// Whose GPU is called so, if that is told by the name and is not NVIDIA.
+/// Vendor of a GPU, if its name tells it and it is not NVIDIA.
 ///
 /// ```
 /// assert_eq!(sparsight::profile::other_vendor("mi250x"), Some("AMD"));

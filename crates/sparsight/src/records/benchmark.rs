@@ -1,4 +1,4 @@
-//! One benchmark matrix on one device.
+//! A benchmark matrix on one device.
 
 use super::{is_plausible, recorded, significant};
 use serde::{Deserialize, Serialize};
@@ -7,16 +7,16 @@ use sparsight_kernels::{BenchmarkRows, Candidate, Kernel, Placement, RowLengthDi
 use sparsight_matrix::{Dtype, Infeasible, Seconds};
 use sparsight_model::Observation;
 
-/// What happened to one benchmark matrix with one kernel: the times of all block sizes, or why there are none.
+/// Outcome of one benchmark matrix with one kernel: the times of all block sizes, or why there are none.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BenchmarkRecord {
     /// Kernel with its knobs: `csr-vector/t8`.
     pub kernel: String,
     /// Value type.
     pub dtype: Dtype,
-    /// Where the columns lie.
+    /// Placement of the columns.
     pub placement: Placement,
-    /// How the lengths of the rows are distributed; constant in lines that do not say.
+    /// Distribution of the row lengths; constant in lines that do not say.
     #[serde(default, skip_serializing_if = "is_constant")]
     pub lengths: RowLengthDistribution,
     /// Non-zeros a row; the mean that the distribution names.
@@ -53,7 +53,7 @@ pub struct DrawnLengths {
 }
 
 impl DrawnLengths {
-    /// Of `rows`; `None` if they all have one length.
+    /// Distribution of the lengths of `rows`; `None` if they all have one length.
     pub fn of(rows: &BenchmarkRows) -> Option<Self> {
         let lengths = rows.lengths();
         let drawn = Self { mean: significant(lengths.mean(), 6), mode: lengths.mode(), max: lengths.max() };
@@ -65,7 +65,7 @@ impl DrawnLengths {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BenchmarkOutcome {
-    /// One entry a block size.
+    /// Timings, one for each block size.
     Blocks(Vec<BlockTiming>),
     /// Beyond the memory bound.
     Beyond(Infeasible),
@@ -104,7 +104,7 @@ impl BenchmarkRecord {
         Kernel::all().find(|k| k.to_string() == self.kernel)
     }
 
-    /// How many recorded times no product can take.
+    /// Number of recorded times that no product can take.
     pub fn implausible(&self) -> usize {
         match &self.outcome {
             BenchmarkOutcome::Blocks(blocks) => blocks.iter().filter(|b| !is_plausible(b.time_s)).count(),
@@ -112,7 +112,7 @@ impl BenchmarkRecord {
         }
     }
 
-    /// One observation a block size; none if there are no times, or none that a product can take (below 10 ns, beyond a
+    /// Observations, one for each block size; none if there are no times, or none that a product can take (below 10 ns, beyond a
     /// day).
     pub fn observations(&self) -> impl Iterator<Item = Observation> + '_ {
         let blocks = match &self.outcome {

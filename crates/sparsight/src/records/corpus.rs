@@ -1,4 +1,4 @@
-//! One matrix of a corpus on one device.
+//! A matrix of a corpus on one device.
 
 use super::corpus_line::CorpusLine;
 use super::{is_plausible, is_plausible_preparation, recorded, significant};
@@ -31,7 +31,7 @@ pub struct CorpusRecord {
     pub preparation: BTreeMap<Format, PreparationRecord>,
     /// Time of the vendor's library to analyse the matrix before its first product, by routine.
     pub preprocess: BTreeMap<Kernel, Seconds>,
-    /// How fast the device's clock ran meanwhile; `None` where it did not say, and in lines of before.
+    /// Clock of the device during the measurement; `None` where it did not say, and in earlier files.
     pub clock: Option<ClockRecord>,
     /// Samples of this run that were far from the median of theirs ([`Timing::far`]); not kept in a file.
     pub far: u32,
@@ -39,7 +39,7 @@ pub struct CorpusRecord {
     pub results: Vec<Measured>,
 }
 
-/// How fast a device's clock ran while candidates were measured.
+/// Clock of a device while candidates were measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ClockRecord {
@@ -52,7 +52,7 @@ pub struct ClockRecord {
 }
 
 impl ClockRecord {
-    /// Of all `timings` that say anything.
+    /// Clock of all `timings` that hold one.
     pub fn of<'t>(timings: impl IntoIterator<Item = &'t Timing>) -> Option<Self> {
         timings.into_iter().filter_map(Self::of_one).reduce(Self::and)
     }
@@ -61,7 +61,7 @@ impl ClockRecord {
         Some(Self { sm_mhz: [timing.sm_mhz?; 2], throttled: timing.throttled })
     }
 
-    /// Of both.
+    /// Combines two clock records.
     pub(crate) fn and(self, other: Self) -> Self {
         let ([least, largest], [other_least, other_largest]) = (self.sm_mhz, other.sm_mhz);
         let sm_mhz = [least.min(other_least), largest.max(other_largest)];
@@ -88,12 +88,12 @@ impl From<Preparation> for PreparationRecord {
     }
 }
 
-/// One candidate and what became of it.
+/// A candidate with its outcome.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// The candidate.
     pub id: Candidate,
-    /// Its time, or why there is none.
+    /// Measured time, or why there is none.
     #[serde(flatten)]
     pub outcome: Outcome,
 }
@@ -124,7 +124,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Of a hopeless candidate that was run once.
+    /// Timing of a hopeless candidate that was run once.
     pub fn once(time: Seconds) -> Self {
         Self::Time { time_s: recorded(time), spread: 0.0, samples: 1 }
     }
@@ -148,7 +148,7 @@ impl CorpusRecord {
         self.matrix.starts_with(gallery::PREFIX)
     }
 
-    /// Where the matrix comes from, as its name says: [`derived::origin`]. Large ones that are derived stand for real ones, of which
+    /// Origin of the matrix by its name: [`derived::origin`]. Large derived matrices stand for real ones, of which
     /// there are hardly any.
     pub fn origin(&self) -> Origin {
         let is_derived = derived::origin(&self.matrix) != self.matrix;
@@ -166,7 +166,7 @@ impl CorpusRecord {
         self.recorded_times().filter(|(_, time)| is_plausible(*time))
     }
 
-    /// How many recorded times no product can take.
+    /// Number of recorded times that no product can take.
     pub fn implausible(&self) -> usize {
         let products = self.recorded_times().filter(|(_, time)| !is_plausible(*time)).count();
         let took = self.preparation.values().map(|took| Seconds(took.convert_s.0 + took.upload_s.0));
@@ -181,9 +181,9 @@ impl CorpusRecord {
         })
     }
 
-    /// One record for each matrix, value type and state of the caches, in the order in which these first came: what is
-    /// measured again replaces what was known, what is measured for the first time is added to it. So a new kernel can
-    /// be measured alone.
+    /// Merges records to one for each matrix, value type and state of the caches, in the order in which these first came: a later
+    /// measurement replaces an earlier one of the same candidate and is added otherwise. So a new kernel can be
+    /// measured alone.
     pub fn merged(records: Vec<Self>) -> Vec<Self> {
         let mut places = HashMap::new();
         let mut merged: Vec<Self> = Vec::new();
@@ -225,7 +225,7 @@ impl CorpusRecord {
         self.features = newer.features;
     }
 
-    /// What says nothing but that the matrix has these features: added to this record, it replaces those that it has.
+    /// A record that holds only features: added to this record, it replaces the features.
     #[must_use]
     pub fn with_features(self, features: Features) -> Self {
         let Self { matrix, dtype, caches, .. } = self;

@@ -1,4 +1,4 @@
-//! How a [`CorpusRecord`] is written on its line: results grouped by kernel, a third of what they take one by one.
+//! Line format of a [`CorpusRecord`]: results grouped by kernel, a third of the size of single results.
 //!
 //! ```text
 //! "blocks":[64,128,256,512,1024],
@@ -70,9 +70,9 @@ impl<'de> Deserialize<'de> for Results {
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum Group {
-    /// One entry a block size.
+    /// Entries, one for each block size.
     Each(Vec<Option<Entry>>),
-    /// The same for every block size.
+    /// One entry for every block size.
     All(Entry),
 }
 
@@ -181,7 +181,7 @@ impl TryFrom<CorpusLine> for CorpusRecord {
     }
 }
 
-/// One result a kernel and block size, in the catalogue's order.
+/// Results, one for each kernel and block size, in the catalogue's order.
 fn ungrouped(
     kernels: BTreeMap<KernelName, Group>,
     blocks: &[u32],
@@ -245,10 +245,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_back_exactly() {
+    fn corpus_lines_read_back_exactly() {
         let all = all_kinds();
         assert_eq!(parsed(&serde_json::to_string(&all).unwrap()).unwrap(), all);
-        // Some block sizes of some kernels, as somebody may measure who knows what he wants.
+        // Some block sizes of some kernels, as a user may choose to measure.
         let mut some = all;
         some.results
             .retain(|m| m.id.block != 512 && (m.id.kernel != Kernel::known("ell") || m.id.block == 64));
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_that_nobody_knows_and_a_result_too_few_are_refused_by_name() {
+    fn an_unknown_kernel_and_a_missing_result_are_refused_by_name() {
         let line = serde_json::to_string(&all_kinds()).unwrap();
         let refused = |line: String| parsed(&line).unwrap_err().to_string();
         let unknown = refused(line.replace("csr-scalar", "oracle"));

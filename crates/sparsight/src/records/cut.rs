@@ -1,4 +1,4 @@
-//! One matrix cut into parts, on one device.
+//! A matrix cut into parts, on one device.
 
 use super::{recorded, significant};
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ pub struct CutRecord {
     pub dtype: Dtype,
     /// Model that predicted the times of the parts and so chose the cut.
     pub model: String,
-    /// How the parts were run.
+    /// Execution of the parts.
     pub execution: Execution,
     /// The whole matrix in the best single candidate.
     pub single: CutPart,
@@ -23,7 +23,7 @@ pub struct CutRecord {
     pub parts: Vec<CutPart>,
     /// Measured time of one product of all parts.
     pub time_s: Seconds,
-    /// Its interquartile range over its median; absent in lines of before.
+    /// Interquartile range over the median; absent in earlier files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spread: Option<f64>,
 }
@@ -45,7 +45,7 @@ pub struct CutPart {
 }
 
 impl CutRecord {
-    /// With times as they are recorded.
+    /// Rounds the times as they are recorded.
     #[must_use]
     pub fn recorded(mut self) -> Self {
         self.time_s = recorded(self.time_s);

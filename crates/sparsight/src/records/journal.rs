@@ -45,7 +45,7 @@ pub struct Journal<R> {
 
 impl<R> Drop for Journal<R> {
     fn drop(&mut self) {
-        // Nobody is left to be told that it failed; the records were handed to the system.
+        // A failure cannot be reported here; the records were handed to the system.
         _ = self.file.as_ref().map(File::sync_data);
     }
 }
@@ -153,7 +153,7 @@ pub(super) fn lock(file: &File, path: &Path) -> Result<(), Error> {
 }
 
 /// Cuts off what was written of `line` behind the first `complete` bytes, and nothing else: where files cannot be locked
-/// somebody else may have written since.
+/// another process may have written since.
 fn take_back(file: &File, path: &Path, complete: u64, line: &[u8]) -> io::Result<()> {
     let mut behind = Vec::new();
     let mut whole = File::open(path)?;
@@ -217,7 +217,7 @@ fn trimmed(line: &[u8]) -> &[u8] {
     &line[from..to]
 }
 
-/// Where the packed records of a journal are.
+/// Path of the packed records of a journal.
 pub(super) fn packed(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".gz");
@@ -264,7 +264,7 @@ fn take_lines<R: DeserializeOwned>(
     Ok((complete, unended))
 }
 
-/// How many bytes the complete lines take, and whether the last of them lacks its end: what follows the last line end and is
+/// Length of the complete lines in bytes, and whether the last of them lacks its end: text behind the last line end that is
 /// not JSON is half a line, perhaps cut within a character.
 pub(super) fn complete(bytes: &[u8]) -> (usize, bool) {
     let ended = bytes.iter().rposition(|&b| b == b'\n').map_or(0, |end| end + 1);
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_is_passed_over() {
+    fn byte_order_marks_blank_lines_and_nul_bytes_are_skipped() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("j.jsonl");
         std::fs::write(&path, "\u{feff}[1]\r\n\n \n\0\0\0[2]\n\0\0\n").unwrap();

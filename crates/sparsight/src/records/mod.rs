@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_clock_says_is_not_plausible() {
+    fn times_that_no_clock_can_give_are_implausible() {
         let wrong = [f64::NAN, f64::INFINITY, -1e-6, 0.0, 1e-300, 1e308].map(Seconds);
         assert!(wrong.into_iter().all(|time| !is_plausible(time)));
         assert!([1e-6, 3.0].map(Seconds).into_iter().all(is_plausible));

@@ -36,14 +36,14 @@ pub struct RepairedFile {
     pub unproven: usize,
     /// Faults of packed records, which may have cost further records.
     pub unpacking: Vec<String>,
-    /// Where it is as it was.
+    /// Copy of the unchanged file.
     pub set_aside: PathBuf,
 }
 
 /// A line that is no record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DamagedLine {
-    /// Its number, counted from 1; in packed records among those that can be unpacked.
+    /// Line number, counted from 1; in packed records among those that can be unpacked.
     pub line: usize,
     /// Description of the fault.
     pub reason: String,
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_damaged_is_left_alone() {
+    fn undamaged_files_are_left_unchanged() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("j.jsonl");
         assert!(repair::<Numbers>(&path).unwrap().is_empty());
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn of_packed_records_what_is_known_to_be_right_is_kept() {
+    fn intact_packed_records_survive_a_repair() {
         type Record = serde_json::Value;
         let dir = tempfile::tempdir().unwrap();
         let (path, packed) = (dir.path().join("j.jsonl"), dir.path().join("j.jsonl.gz"));
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_is_refused_and_not_waited_for_and_the_target_of_a_link_is_mended() {
+    fn repair_refuses_pipes_and_follows_links() {
         let dir = tempfile::tempdir().unwrap();
         let (path, target) = (dir.path().join("j.jsonl"), dir.path().join("target"));
         assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());

@@ -23,7 +23,7 @@ use sparsight_model::{NextRun, Prediction};
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct TriedRun {
-    /// Which.
+    /// The candidate.
     pub candidate: Candidate,
     /// Expected time before the run.
     pub expected: Prediction,
@@ -38,8 +38,8 @@ pub struct Fastest<T: Scalar> {
     pub plan: Plan,
     /// The matrix as planned, on the device.
     pub prepared: Prepared<T>,
-    /// What was run, in order; nothing where trying was not worth it, so that the first of the ranking was taken unseen. Those that
-    /// could not be run are among them.
+    /// Runs in order, with those that failed; empty if trying was not worth it, so that the first of the ranking was taken
+    /// without a run.
     pub runs: Vec<TriedRun>,
     /// Expected gain of another run; `None` if every candidate was run, or could not be.
     pub left: Option<NextRun>,
@@ -278,7 +278,7 @@ mod tests {
             let sum: f64 = (0..a.nrows()).map(|row| a.row(row).1.iter().sum::<f64>() - y[row]).sum();
             assert!(sum.abs() < 1e-9, "{sum}");
         }
-        // Whoever is told of a run may stop all.
+        // The watcher of a run may stop all.
         let mut told = 0;
         let stopped = fastest(&cpu, &a, &advice, Tries::Count(NonZeroUsize::MAX), &how, |_| {
             told += 1;

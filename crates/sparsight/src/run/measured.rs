@@ -14,7 +14,7 @@ use std::ops::Range;
 /// Measured times of a partition.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MeasuredPartition {
-    /// Of one product.
+    /// Timing of one product.
     pub timing: Timing,
     /// Conversion of all parts, and bringing them to the device.
     pub preparation: Preparation,

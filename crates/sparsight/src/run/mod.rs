@@ -1,4 +1,4 @@
-//! From advice to products: a plan for a matrix, the matrix prepared as planned, and y.
+//! Running of advice: a plan for a matrix, the matrix prepared as planned, and y.
 //!
 //! ```text
 //! Advisor::plan, Plan::for_processor -> Plan

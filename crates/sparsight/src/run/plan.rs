@@ -1,4 +1,4 @@
-//! What to do with a matrix.
+//! Plan of a matrix: candidates for its rows.
 
 use super::Prepared;
 use crate::advise::{Advised, Why};
@@ -12,7 +12,7 @@ use std::fmt;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 
-/// Which rows of a matrix are computed by which candidate, and what that is predicted to take.
+/// Candidates for all rows of a matrix, with the predicted time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     partition: Partition,
@@ -22,7 +22,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// One candidate for all `nrows` rows.
+    /// A plan with one candidate for all `nrows` rows.
     pub fn whole(nrows: usize, candidate: Candidate, predicted: Option<Seconds>) -> Self {
         Self { partition: Partition::whole(nrows, candidate), predicted, chosen_for: None }
     }
@@ -82,7 +82,7 @@ impl Plan {
         Ok(Prepared::new(device.load(LoadRequest::Parts { a, partition: &self.partition })?))
     }
 
-    /// The same with rows and columns renumbered: the plan is one for the matrix in that order
+    /// Prepares the plan for a reordered matrix: the plan is one for the matrix in that order
     /// ([`Permutation::of_matrix`]), `a` and all vectors are in the order that they have. Two passes over vectors are added to
     /// every product; a caller that keeps vectors in the new order prepares the reordered matrix itself.
     ///
@@ -111,7 +111,7 @@ impl Plan {
         Ok(Prepared::new(device.load(LoadRequest::Reordered { a, order, partition: &self.partition })?))
     }
 
-    /// The same for a matrix that lies on the GPU already, in the caller's memory, which may be freed when this returns.
+    /// Prepares a matrix that lies on the GPU already, in the caller's memory, which may be freed when this returns.
     /// Its columns are looked at, whether they increase and lie inside of the matrix.
     ///
     /// # Errors
@@ -189,7 +189,7 @@ impl Advisor<'_> {
 }
 
 impl Advice {
-    /// Its candidates without the vendor's routines, best first.
+    /// Candidates without the vendor's routines, best first.
     pub fn ours(&self) -> impl Iterator<Item = &Advised> {
         self.ranked.iter().filter(|advised| !advised.candidate.kernel.is_vendors())
     }

@@ -127,10 +127,9 @@ impl<T: Scalar> Prepared<T> {
         Ok(self.product.update_values(values)?)
     }
 
-    /// The same with values on the GPU; it is queued in `stream`, `None` for the device's own, and not waited for. No other stream is waited for
-    /// another stream here: what was queued elsewhere, in the device's own stream too, must have ended, and until this has ended
-    /// products may only be queued in the same stream: [`Prepared::multiply`] takes the device's own. The values must stay as they
-    /// are until then.
+    /// Replaces the values by an array on the GPU; it is queued in `stream`, `None` for the device's own, and not waited for.
+    /// Work queued in other streams, the device's own too, must have ended before. Until this has ended, products may only be
+    /// queued in the same stream ([`Prepared::multiply`] takes the device's own), and the values must stay as they are.
     ///
     /// # Errors
     /// As [`Prepared::update_values`] and [`Prepared::multiply_on_device`].

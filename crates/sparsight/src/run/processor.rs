@@ -1,4 +1,4 @@
-//! What to run on this machine's processor, whatever a plan was made for: from its calibration, else CSR as it is.
+//! Choice of a plan for this machine's processor, whatever a plan was made for: from its calibration, else CSR as it is.
 
 use super::Plan;
 use crate::advise::{Advised, Refused, Why};
@@ -13,7 +13,7 @@ use std::num::NonZeroUsize;
 /// Bytes per second from and to memory that a processor is taken to have. Assumed: what one core of a current one copies.
 const ASSUMED_RATE: f64 = 1e10;
 
-/// How many times shorter or longer a product may take than by that rate. Assumed: a matrix in the first cache, many cores, and x
+/// Factor by which a product may be faster or slower than by that rate. Assumed: a matrix in the first cache, many cores, and x
 /// gathered from memory are within it.
 const UNSURE: f64 = 8.0;
 
@@ -94,7 +94,7 @@ fn assumed(candidate: Candidate, memory: Bytes, features: &Features) -> Advised 
 }
 
 impl Plan {
-    /// What to run on this machine's processor, with the facts `cpu`: from its calibration if there is one that knows the value type,
+    /// Plan for this machine's processor with the facts `cpu`: from its calibration if there is one that knows the value type,
     /// else CSR as it is. Looks at the pattern of `a` once; O(nnz). Nothing is measured.
     ///
     /// ```

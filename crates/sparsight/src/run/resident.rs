@@ -41,9 +41,9 @@ mod tests {
     use sparsight_device::{DeviceCsr, DeviceError, DeviceIndices, DeviceSlice, cpu::Cpu};
     use sparsight_matrix::{Dtype, Features, gallery::Recipe};
 
-    /// Where it works is tried on GPUs, from Python: an emulated one is nothing that this crate sees.
+    /// Success is tested on GPUs, from Python: this crate has no emulated GPU.
     #[test]
-    fn what_went_wrong_is_said_and_no_other_candidate_is_tried_for_it() {
+    fn a_failed_resident_load_is_reported_without_trying_other_candidates() {
         let a = "stencil2d,n=20".parse::<Recipe>().unwrap().generate::<f64>().unwrap();
         let profile = Profile::shipped("nvidia-h200").unwrap();
         let advice =

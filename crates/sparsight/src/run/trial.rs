@@ -1,4 +1,4 @@
-//! Which candidate to run next, and when to stop: what is known of all, and what running costs.
+//! Choice of the next candidate to run, and of the end: by the predictions of all and the cost of a run.
 
 use crate::advise::Advised;
 use sparsight_kernels::Candidate;
@@ -6,20 +6,20 @@ use sparsight_matrix::{Infeasible, Seconds};
 use sparsight_model::{Conditioned, NextRun};
 use std::num::NonZeroUsize;
 
-/// How many candidates to run.
+/// Number of candidates to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tries {
-    /// So many, if there are as many; if one is asked for, the first of the ranking is taken without a run.
+    /// At most this many; if it is one, the first of the ranking is taken without a run.
     Count(NonZeroUsize),
-    /// As many as are worth it for so many products to come: before each run, what it may be expected to gain over all of them is held
-    /// against what preparing and running it costs. None but the first where nothing is; not even the first, if there is no other.
+    /// As many as pay off for this many products to come: before each run, its expected gain over all of them is compared
+    /// with the cost of preparing and running it. If no run pays off, only the first is run, or none if there is no other.
     WorthIt {
         /// y = A x to come.
         products: u64,
     },
 }
 
-/// What trying a candidate takes beside its preparation before one was tried. Chosen: that of a small matrix on an H200 whose kernels
+/// Time to try a candidate beside its preparation, before one was tried. Chosen: that of a small matrix on an H200 whose kernels
 /// were compiled before.
 const FIRST_TRY: Seconds = Seconds(5e-3);
 
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn so_many_as_are_asked_for_are_run_if_there_are_as_many() {
+    fn the_requested_number_of_candidates_is_run() {
         for (count, expected) in [(1, 0), (2, 2), (9, 3)] {
             let (made, left) = runs(Tries::Count(NonZeroUsize::new(count).unwrap()), &THREE);
             assert_eq!((made.len(), left.is_some()), (expected, expected < 3));

@@ -22,7 +22,7 @@ pub struct Verified {
     pub expected: Conditioned,
     /// Expected gain of another run; `None` if all were run.
     pub next: Option<NextRun>,
-    /// How fast the device's clock ran meanwhile; `None` where it does not say.
+    /// Clock of the device during the measurement; `None` where it does not say.
     pub clock: Option<ClockRecord>,
     /// Samples that were far from the median of theirs.
     pub far: u32,

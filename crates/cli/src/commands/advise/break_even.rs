@@ -19,7 +19,7 @@ use std::ops::RangeInclusive;
 /// Non-zeros of the smallest matrix that is tried. Chosen: below every size from which several GPUs pay.
 const FEWEST: u128 = 100_000;
 
-/// And of the largest. Chosen: a minute and some gigabytes.
+/// Non-zeros of the largest matrix that is tried. Chosen: a minute and some gigabytes.
 const MOST: u64 = 100_000_000;
 
 /// Bytes a non-zero that making and dealing out a matrix takes at one time: the matrix, being made or in shares, and the patterns of
@@ -36,7 +36,7 @@ struct Family<'a> {
 }
 
 impl Family<'_> {
-    /// With that value; `None` where it makes no matrix of the gallery's.
+    /// Recipe with that value; `None` where it makes no matrix of the gallery's.
     fn member(&self, value: u64) -> Option<Recipe> {
         let of = |(name, given): (&str, Value)| match given {
             _ if name == self.parameter => format!("{name}={value}"),
@@ -47,7 +47,7 @@ impl Family<'_> {
         text.parse().ok()
     }
 
-    /// Its non-zeros, more than can be where there is no such matrix.
+    /// Its non-zeros; larger than any matrix where there is no such recipe.
     fn nnz(&self, value: u64) -> u128 {
         self.member(value).map_or(u128::MAX, |recipe| recipe.size().nnz)
     }
@@ -143,7 +143,7 @@ impl Advise {
         Ok(if none { Exit::No } else { Exit::Done })
     }
 
-    /// What each number of GPUs takes for one member of the family.
+    /// Times of each number of GPUs for one member of the family.
     fn tried<T: Scalar>(
         &self,
         family: &Family<'_>,

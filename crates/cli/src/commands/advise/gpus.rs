@@ -55,12 +55,12 @@ impl GpusFlags {
         &self.gpus
     }
 
-    /// Its name in answers.
+    /// Name in answers.
     pub(super) fn dealt(&self) -> String {
         self.parts.as_ref().map_or("in order".to_owned(), |file| file.display().to_string())
     }
 
-    /// For matrices of any size.
+    /// The way to distribute matrices of any size.
     pub(super) fn deal_by_rule(&self) -> Result<Way, Failure> {
         match &self.parts {
             None => Ok(Way::Dealt(Deal::InOrder)),
@@ -186,7 +186,7 @@ struct Asked<'a, T: Scalar> {
     known: &'a KnownLinks,
 }
 
-/// On so many.
+/// Prediction for `count` GPUs.
 fn on<T: Scalar>(
     asked: &Asked<'_, T>,
     count: usize,
@@ -219,7 +219,7 @@ fn on<T: Scalar>(
     Ok(Ok(planned.with_measured(&outcome(measured())?)))
 }
 
-/// On one GPU, on its own clock.
+/// Rule on one GPU, on its own clock.
 const RULE: StoppingRule = StoppingRule::BRISK;
 
 /// A failure concerns this number of GPUs alone, unless the user interrupts.

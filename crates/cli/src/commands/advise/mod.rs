@@ -257,13 +257,13 @@ impl Advise {
         Ok(())
     }
 
-    /// With its values where these are run or looked at.
+    /// Loads the matrix, with its values where these are run or looked at.
     fn load<T: Scalar>(&self, source: &MatrixSource, context: &Context) -> Result<Csr<T>, Failure> {
         let are_values_needed = self.verify || self.verify_all || self.values.asked();
         if are_values_needed { source.load(context) } else { source.load_places(context) }
     }
 
-    /// The same with what else is known of it.
+    /// Loads the matrix with what else is known of it.
     fn load_told<T: Scalar>(
         &self,
         source: &MatrixSource,

@@ -192,7 +192,7 @@ impl Advise {
         self.iterations.map_or(advised.prediction.time, |products| advised.in_all(products.get()))
     }
 
-    /// What the verdict rests on: what is gained over plain CSR and the vendor's, after how many products, and what else would do.
+    /// Basis of the verdict: the gain over plain CSR and the vendor's, the products after which it pays off, and the equals.
     fn compared(&self, verdict: &Verdict<'_>) -> String {
         let mut sentences = Vec::new();
         let used = verdict.recommended();

@@ -46,7 +46,7 @@ impl FromStr for Given {
     }
 }
 
-/// One number a device, where one is given with that flag; of several the last, as with other flags. A device is meant by its path, or
+/// Numbers of the devices, where given with that flag; of several the last, as with other flags. A device is meant by its path, or
 /// by the name that it alone has.
 pub(super) fn for_devices(
     flag: &str,

@@ -87,7 +87,7 @@ impl Compare {
         Ok(if none { Exit::No } else { Exit::Done })
     }
 
-    /// Of a processor there are none.
+    /// Links of the contender; a processor has none.
     fn links(&self, contender: &Contender<'_>) -> Result<Option<(KnownLinks, LinksAnswer)>, Failure> {
         if !contender.profile.device.facts.kind.is_gpu() || self.gpus.iter().all(|&count| count == 1) {
             return Ok(None);

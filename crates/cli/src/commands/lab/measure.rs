@@ -60,7 +60,7 @@ struct Task {
 }
 
 impl Task {
-    /// What a matrix costs whatever its size, in non-zeros. Chosen, of the size that the corpus of the shipped profile
+    /// Fixed cost of a matrix whatever its size, in non-zeros. Chosen, of the size that the corpus of the shipped profile
     /// took: it only says how much time is left.
     const AT_LEAST: u64 = 2_000_000;
 

@@ -137,7 +137,7 @@ const BEST_TERM: &str = "T beside the other candidates";
 const LETTERS: &str = "S: rows or non-zeros that the device works on at one moment, a strip; I: strips of the matrix; p: row length that stands for \
      all; T: time; E, f, e, g, T_2, p_1: the lines of the model, and where they meet (docs/models.md)";
 
-/// Its name for `--placement`; profiles and JSON say strewn.
+/// Name for `--placement`; profiles and JSON say strewn.
 fn plain(text: &str) -> String {
     text.replace("strewn", "scattered")
 }

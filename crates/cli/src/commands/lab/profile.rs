@@ -56,7 +56,7 @@ pub(crate) struct Profile {
 /// A CPU's caches are long left behind by then, and a larger bound takes hours. Chosen.
 const CPU_BOUND: Bytes = Bytes(1_000_000_000);
 
-/// As long as a GPU takes for everything. Chosen.
+/// Budget of a CPU: as long as a GPU takes for everything. Chosen.
 const CPU_BUDGET: Budget = Budget::minutes(8);
 
 impl Profile {

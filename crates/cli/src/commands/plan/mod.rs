@@ -410,13 +410,13 @@ impl Cuts {
 /// Result for one matrix.
 struct Planned {
     title: String,
-    /// For a page or an answer in JSON, of one matrix.
+    /// Structure for a page or an answer in JSON, of one matrix.
     structure: Option<Structure>,
     partitioning: Partitioning,
     /// The whole matrix with its values in f32, and what that changes, where it was asked for.
     mixed: Option<Part>,
     narrowing: Option<NarrowingAnswer>,
-    /// Nothing without `--run`.
+    /// Measured plans; empty without `--run`.
     measured: Vec<Measured>,
     /// Expected gain by another run of a single candidate; none without `--try`.
     next: Option<NextRun>,

@@ -1,4 +1,4 @@
-//! One routine of the library on one matrix: described once, then queued as often as asked.
+//! A routine of the library on one matrix: described once, then queued as often as asked.
 //!
 //! ```text
 //! CSR    row_ptr of 32 bits (64 beyond 2^31 - 1 non-zeros), col_idx, values       algorithms 1 and 2

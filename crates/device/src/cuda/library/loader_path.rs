@@ -45,7 +45,7 @@ fn without_danger(value: &OsStr) -> Option<OsString> {
     (safe.len() < all).then(|| safe.join(OsStr::new(":")))
 }
 
-/// As the loader of glibc splits them. A variable that is empty as a whole has none.
+/// Elements of a search path, as the loader of glibc splits them. A variable that is empty as a whole has none.
 fn elements(value: &OsStr) -> impl Iterator<Item = &OsStr> {
     let is_separator = |&byte: &u8| byte == b':' || byte == b';';
     let all = value.as_bytes().split(is_separator).map(OsStr::from_bytes);
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_without_dangers_holds_none() {
+    fn a_filtered_loader_path_has_no_dangers() {
         let without = |value: &str| without_danger(OsStr::new(value));
         assert_eq!(without(""), None);
         assert_eq!(without("/usr/lib:/usr/lib64"), None, "nothing to leave out");

@@ -40,7 +40,7 @@ pub(super) fn require_driver() -> Result<(), DeviceError> {
 
 /// A library that is looked for where the loader does not look.
 struct Wanted {
-    /// Its file's name up to the version.
+    /// File name up to the version.
     name: &'static str,
     /// The file's name, up to the version, of a library that it asks the loader for; it lies in the same folder or in
     /// that of its own Python package.
@@ -102,7 +102,7 @@ struct Added {
 
 static ADDED: Mutex<Added> = Mutex::new(Added { folders: Vec::new(), searched: false });
 
-/// Has NVRTC and cuSPARSE looked for in `folders` before all other folders, for a program that knows of more places than
+/// Adds folders in which NVRTC and cuSPARSE are looked for before all others, for a program that knows of more places than
 /// the environment names, such as a running Python of its `sys.path`. Each folder may hold the libraries themselves or, as
 /// `site-packages` do, NVIDIA's Python packages.
 ///
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_everybody_may_write_to_is_refused_and_named() {
+    fn world_writable_libraries_are_refused_by_name() {
         let folder = folder("open", &["libnonesuch.so.12", "libbeside.so.1"]);
         let searched = || NONE.find(std::slice::from_ref(&folder)).unwrap_err();
         let here = folder.display();

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, TryLockError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a rank that waits asks again and again before it sleeps between two questions. Chosen: so long that a nap too much is a
+/// Time during which a waiting rank polls before it sleeps between two polls. Chosen: so long that a nap too much is a
 /// hundredth of it, since shares wait between products, too.
 const BUSY: Duration = Duration::from_millis(10);
 
@@ -49,7 +49,7 @@ pub(super) struct End {
     all: OnceLock<Vec<Weak<End>>>,
 }
 
-/// Of one kind of call: whether any was queued, and whether one has ended, so that connections are there.
+/// State of one kind of call: whether any was queued, and whether one has ended, so that connections are there.
 #[derive(Debug, Default)]
 struct Kind {
     is_queued: AtomicBool,
@@ -142,7 +142,7 @@ impl End {
         }
     }
 
-    /// The same, unless that was done before.
+    /// Gives up, unless that was done before.
     fn give_up(&self) -> impl FnOnce() + Send + use<> {
         let (given_up, take_down) = (Arc::clone(&self.given_up), self.take_down());
         move || {
@@ -159,7 +159,7 @@ impl End {
         Ok(())
     }
 
-    /// What is queued in `then` waits for what is in `first` now.
+    /// Makes the work queued in `then` wait for what is in `first` now.
     fn order(
         &self,
         event: driver::CUevent,
@@ -231,7 +231,7 @@ fn urgent_stream() -> Result<driver::CUstream, DeviceError> {
     Ok(stream)
 }
 
-/// How long a call of the library that is under way is waited for before the communicator is taken down: one that waits for other
+/// Time to wait for a running call of the library before the communicator is taken down: a call that waits for other
 /// ranks is ended by that. Chosen.
 const UNDER_WAY: Duration = Duration::from_millis(100);
 

@@ -4,7 +4,7 @@
 //! others    connect, say who they are and what they have planned, and wait for an answer
 //! rank 0    listens until all have come, and tells them the identity that it has drawn, or why there is none
 //! ```
-//! Nobody waits longer than the limit; who did not come is named, and who has planned something else.
+//! No process waits longer than the limit; errors name the ranks that did not come or that have another plan.
 
 use super::{Identity, broken};
 use crate::DeviceError;
@@ -50,7 +50,7 @@ struct Launcher {
     local: &'static [&'static str],
 }
 
-/// In the order in which they are looked for. MPICH says nothing of the host where Slurm's `srun` starts it through PMI, but Slurm does.
+/// Launchers in the order in which they are looked for. MPICH says nothing of the host where Slurm's `srun` starts it through PMI, but Slurm does.
 const LAUNCHERS: [Launcher; 4] = [
     Launcher { rank: "RANK", ranks: "WORLD_SIZE", local: &["LOCAL_RANK"] },
     Launcher {
@@ -66,7 +66,7 @@ const LAUNCHERS: [Launcher; 4] = [
 const MEETS_AT: &str = "SPARSIGHT_MEET";
 
 impl Ranks {
-    /// As torchrun, mpirun (Open MPI, MPICH, Intel's) or srun says in the environment; `None` if none of them has started this process.
+    /// Reads the rank from the environment of torchrun, mpirun (Open MPI, MPICH, Intel's) or srun; `None` if none of them has started this process.
     /// Rank 0 listens at `SPARSIGHT_MEET=host:port`, else at torchrun's `MASTER_ADDR`, a port above its `MASTER_PORT`.
     ///
     /// # Errors
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn who_came_is_told_who_did_not() {
+    fn waiting_ranks_are_told_which_ranks_are_missing() {
         let at = somewhere();
         let rank = |rank| Ranks { rank, ranks: 3, local: rank, meets_at: at.clone() };
         let (short, long) = (Duration::from_secs(2), Duration::from_secs(60));

@@ -48,7 +48,7 @@ impl Identity {
         Ok(Self(id.internal.map(|byte| u8::from_ne_bytes(byte.to_ne_bytes()))))
     }
 
-    /// Its bytes, to be sent to the other ranks.
+    /// Bytes of the identity, to be sent to the other ranks.
     pub fn bytes(&self) -> &[u8; 128] {
         &self.0
     }
@@ -86,7 +86,7 @@ impl Nccl {
         Self::link_within(gpus, LIMIT)
     }
 
-    /// The same with another limit on how long a rank waits for the others, now and in products.
+    /// Links with another limit on how long a rank waits for the others, now and in products.
     ///
     /// # Errors
     /// As [`Nccl::link`].
@@ -104,7 +104,7 @@ impl Nccl {
             .collect();
         let ends: Vec<Arc<End>> =
             joining.into_iter().map(|joining| joining.end(limit)).collect::<Result<_, _>>()?;
-        // Whoever gives up tells the others of this process.
+        // An end that gives up tells the others of this process.
         for end in &ends {
             end.know(&ends);
         }

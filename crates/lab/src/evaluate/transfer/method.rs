@@ -8,7 +8,7 @@ use std::fmt;
 /// A way from the time on the reference to that on the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TransferMethod {
-    /// By a handful of benchmark matrices on both devices: the equation of Guo and Wang 2013, without the floors that the
+    /// Equation of Guo and Wang 2013, from a handful of benchmark matrices on both devices, without the lower bounds that the
     /// answer of `transfer` keeps.
     GuoWang2013,
     /// Part by part as the facts of both say, with weights from matrices that both have measured if there are such: [`Rescaling`](sparsight_model::Rescaling).

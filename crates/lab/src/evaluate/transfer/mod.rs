@@ -1,5 +1,5 @@
-//! How good transferred times are where the target was measured after all: the evaluation of Guo and Wang 2013, and what
-//! it costs to choose by them.
+//! Accuracy of transferred times where the target was measured after all: the evaluation of Guo and Wang 2013, and the
+//! cost of choices by them.
 //!
 //! ```text
 //! corpus of the target: a matrix, a candidate, its measured time
@@ -30,11 +30,11 @@ use std::collections::BTreeMap;
 /// A transfer held against what the target measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TransferEvaluation {
-    /// One row a kernel, method, value type and scope.
+    /// Rows, one for each kernel, method, value type and scope.
     pub rows: Vec<TransferRow<Kernel>>,
-    /// The same by format.
+    /// Rows by format.
     pub formats: Vec<TransferRow<Format>>,
-    /// One row a chooser, value type and scope: by transferred and by rescaled times, by the times on the reference, and the
+    /// Rows of choices, one for each chooser, value type and scope: by transferred and by rescaled times, by the times on the reference, and the
     /// best fixed choice.
     pub choices: Vec<ChoiceRow>,
     /// The worst matrices of each kernel and value type, worst first, at most `worst` each.
@@ -70,7 +70,7 @@ impl TransferMiss {
 /// A time of the target that was transferred, too.
 struct Carried<'j> {
     of: &'j Judged<'j>,
-    /// On both devices.
+    /// True if it looks like the benchmark matrices of both devices.
     like_benchmarks: bool,
     candidate: Candidate,
     transferred: Transferred,

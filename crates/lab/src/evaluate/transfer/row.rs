@@ -18,7 +18,8 @@ pub struct TransferRow<G> {
     pub dtype: Dtype,
     /// Matrices counted.
     pub scope: Scope,
-    /// Of `|predicted - measured| / measured`, over matrices, block sizes and the kernels of the group.
+    /// Accuracy of `|predicted - measured|
+    /// measured`, over matrices, block sizes and the kernels of the group.
     pub error: Accuracy,
     /// Geometric mean of predicted / measured: above 1 says too slow, below 1 too fast.
     pub ratio: f64,
@@ -27,7 +28,7 @@ pub struct TransferRow<G> {
 }
 
 impl<G: Ord + Copy> TransferRow<G> {
-    /// One row a group, method and scope that counts anything.
+    /// Rows, one for each group, method and scope that counts anything.
     pub(super) fn rows(
         samples: &[Carried<'_>],
         by: impl Fn(Kernel) -> G,

@@ -46,7 +46,7 @@ pub struct CsrParameters {
     pub above: Option<CsrSide>,
 }
 
-/// One side of the threshold.
+/// Parameters of one side of the threshold.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct CsrSide {
     /// `C_1 p + B_0`, seconds over p, at the fewest strips.
@@ -102,7 +102,7 @@ impl CsrParameters {
         self.threshold.is_some_and(|threshold| row_length > threshold)
     }
 
-    /// For a matrix whose row lengths p stands for; p = 0 counts as 1, an empty row is looked at all the same.
+    /// Relative performance for a matrix whose row lengths p stands for; p = 0 counts as 1, an empty row is looked at all the same.
     pub(super) fn relative(reference: &Self, target: &Self, row_length: u64) -> Result<Relative, Refusal> {
         let row_length = row_length.max(1);
         let threshold = |of: &Self| of.threshold.unwrap_or(u64::MAX);

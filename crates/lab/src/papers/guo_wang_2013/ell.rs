@@ -41,7 +41,7 @@ impl EllParameters {
         self.over_strips.at(strips) - self.row_length_s * self.row_length as f64 * strips
     }
 
-    /// For a matrix with `nrows` rows.
+    /// Relative performance for a matrix with `nrows` rows.
     pub(super) fn relative(reference: &Self, target: &Self, nrows: u64) -> Result<Relative, Refusal> {
         let a_row = |device: &Self, role| -> Result<f64, Refusal> {
             Ok(positive(device.row_length_s, role, "non-zeros a row")? / device.strip as f64)

@@ -4,12 +4,12 @@ use sparsight_kernels::Candidate;
 use std::fmt;
 use thiserror::Error;
 
-/// One of the two devices.
+/// Role of a device in a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// Where the time is known.
+    /// The device on which the time is known.
     Reference,
-    /// Where it is wanted.
+    /// The device on which it is wanted.
     Target,
 }
 
@@ -29,9 +29,9 @@ pub enum TransferError {
     /// Benchmark matrices that a transfer takes were not measured.
     #[error("the {role} holds no {missing}")]
     Missing {
-        /// Whose.
+        /// Role of the device.
         role: Role,
-        /// Which, in words.
+        /// Description of what is missing.
         missing: String,
     },
     /// Nothing is known of how the kernel shares out the work.
@@ -39,7 +39,7 @@ pub enum TransferError {
         "{kernel} is the vendor's: how it shares out the work is not known, so its times are not carried over"
     )]
     NoRule {
-        /// Which.
+        /// Name of the kernel.
         kernel: String,
     },
     /// A line that falls or reaches zero where it is asked: noise, or other work on the device while it was measured.
@@ -47,7 +47,7 @@ pub enum TransferError {
         "on the {role} the times of {candidate} over {quantity} lie on no line that is of use: it falls or reaches zero"
     )]
     Useless {
-        /// Whose.
+        /// Role of the device.
         role: Role,
         /// Candidate that was run.
         candidate: String,

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn of_the_nine_three_lie_on_each_side_of_the_threshold_and_both_sides_share_the_one_at_it() {
+    fn the_nine_benchmark_matrices_cover_both_sides_of_the_threshold() {
         // Section 4.1.1: three matrices up to the threshold, three from it on, and N_1 at the reference's threshold.
         for threshold in [512, 1024] {
             let all = handful(Kernel::known("csr-vector/t32"), Some(threshold));

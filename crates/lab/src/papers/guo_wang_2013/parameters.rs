@@ -1,4 +1,4 @@
-//! What a transfer knows of one device: the parameters of each candidate and placement, as they are stored.
+//! Parameters of one device in a transfer, for each candidate and placement, as they are stored.
 
 use super::handful::{STRIPS, coo_strips};
 use super::{CooParameters, CsrParameters, EllParameters, TransferRule};
@@ -19,12 +19,12 @@ pub enum Parameters {
     Coo(CooParameters),
 }
 
-/// One candidate at one placement of the columns.
+/// A candidate at one placement of the columns.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct MeasuredCandidate {
     /// Candidate that was run.
     pub candidate: Candidate,
-    /// Where the columns of its benchmark matrices lay.
+    /// Placement of the columns of its benchmark matrices.
     pub placement: Placement,
     /// Parameters from them.
     #[serde(flatten)]

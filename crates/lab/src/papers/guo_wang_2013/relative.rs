@@ -1,4 +1,4 @@
-//! What two devices are to each other, for one matrix and kernel: section 4 of Guo and Wang 2013.
+//! Relative performance of two devices, for one matrix and kernel: section 4 of Guo and Wang 2013.
 
 use sparsight_matrix::Seconds;
 
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_ratio_of_times_is_refused() {
+    fn invalid_ratios_of_times_are_refused() {
         let of = |p, init| Relative::new(p, Seconds(init), Seconds(1.0));
         assert!(of(0.0, 1.0).is_none() && of(-1.0, 1.0).is_none() && of(f64::NAN, 1.0).is_none());
         assert!(of(f64::INFINITY, 1.0).is_none() && of(1.0, f64::NAN).is_none());

@@ -9,7 +9,7 @@ use sparsight_kernels::{Candidate, DeviceFacts, Kernel, Placement};
 use sparsight_matrix::{Features, Seconds};
 use sparsight_model::{RowLengthRule, representative_row_length};
 
-/// One device of a transfer.
+/// A device of a transfer.
 #[derive(Debug, Clone, Copy)]
 pub struct TransferSide<'a> {
     /// The device.
@@ -18,12 +18,12 @@ pub struct TransferSide<'a> {
     pub parameters: &'a TransferParameters,
 }
 
-/// From the reference to the target.
+/// A transfer from the reference to the target.
 #[derive(Debug, Clone, Copy)]
 pub struct Transfer<'a> {
-    /// Where times are known.
+    /// Device on which times are known.
     pub reference: TransferSide<'a>,
-    /// Where they are wanted.
+    /// Device on which they are wanted.
     pub target: TransferSide<'a>,
 }
 
@@ -156,7 +156,7 @@ impl Transfer<'_> {
 }
 
 impl TransferSide<'_> {
-    /// What it takes to know `candidate`: `benchmark matrices of ell f64 with 4 x 1, .. non-zeros a row x strips`.
+    /// Measurements that are needed to know `candidate`: `benchmark matrices of ell f64 with 4 x 1, .. non-zeros a row x strips`.
     fn missing(&self, candidate: &Candidate) -> String {
         let Candidate { kernel, dtype, .. } = *candidate;
         if self.parameters.candidates().iter().all(|known| known.candidate.dtype != dtype) {

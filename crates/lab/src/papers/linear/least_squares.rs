@@ -55,7 +55,7 @@ pub(super) fn least_squares(rows: &[Vec<f64>], responses: &[f64]) -> Plane {
 }
 
 impl Plane {
-    /// Its height at `row`.
+    /// Height of the fit at `row`.
     pub(super) fn at(&self, row: &[f64]) -> f64 {
         self.intercept + self.slopes.iter().zip(row).map(|(slope, v)| slope * v).sum::<f64>()
     }
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_equal_columns_each_gets_half_and_a_constant_one_nothing() {
+    fn equal_columns_share_their_weight_and_a_constant_one_gets_none() {
         let rows: Vec<Vec<f64>> = rows().into_iter().map(|r| vec![r[0], r[0], 4.0, r[1]]).collect();
         let responses: Vec<f64> = rows.iter().map(|r| 6.0 * r[0] + r[3]).collect();
         let fitted = least_squares(&rows, &responses);

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Neighbours {
     baseline: Baseline,
     axes: Vec<Axis>,
-    /// Which times a matrix has, in order.
+    /// Block size and value type of each time, in order.
     variants: Vec<(u32, Dtype)>,
     /// Axis by axis the coordinate of every matrix.
     places: Vec<Vec<f32>>,
@@ -25,10 +25,10 @@ pub struct Neighbours {
     factors: Vec<Option<i32>>,
 }
 
-/// To 1 of a logarithm. Chosen: a step is a quarter of a percent, and times repeat to half of one.
+/// Steps to 1 of a logarithm. Chosen: a step is a quarter of a percent, and times repeat to half of one.
 const STEPS: f64 = 400.0;
 
-/// How a feature becomes a coordinate: `scale (ln v - least)`.
+/// Conversion of a feature into a coordinate: `scale (ln v - least)`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(from = "(f32, f32)", into = "(f32, f32)")]
 struct Axis {
@@ -53,7 +53,7 @@ fn logarithms(kernel: Kernel, features: &Features) -> Vec<f32> {
     selected(Method::Neighbours, kernel).into_iter().map(|q| q.ln(features) as f32).collect()
 }
 
-/// From least to most is 1; a feature that is the same everywhere stays 0.
+/// Axes that map the range from least to most to 1; a feature that is the same everywhere stays 0.
 fn zero_to_one(rows: &[Vec<f32>]) -> Vec<Axis> {
     let columns = rows.first().map_or(0, Vec::len);
     let axis = |c: usize| {
@@ -231,7 +231,7 @@ impl Learner for Neighbours {
     }
 }
 
-/// Those that weights are judged by: of matrices that no generator made, if there are enough.
+/// Matrices that weights are judged by: those that no generator made, if there are enough.
 fn judges(matrices: &[Known<'_>]) -> Vec<usize> {
     let enough = enough_real(matrices.iter().map(|m| (m.matrix, m.generated)));
     (0..matrices.len()).filter(|&at| !(enough && matrices[at].generated)).collect()
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stored_is_what_was_learned() {
+    fn stored_neighbours_equal_the_learned_ones() {
         let mut body = Vec::new();
         let text = made().split(&mut body);
         let text: Neighbours = serde_json::from_str(&serde_json::to_string(&text).unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! How much each feature counts in the distance: what predicts the samples best from each other.
+//! Weight of each feature in the distance: the one that predicts the samples best from each other.
 //!
 //! The paper's weights were found by hand and are not printed; it names weights "determined by the system itself" as
 //! future work. Here: coordinate descent over a few weights, the loss that of leaving one matrix out.
@@ -19,7 +19,7 @@ pub(super) struct Points<'a> {
     pub(super) at: &'a [Vec<f32>],
     /// `ln(T / b)` of each block size and value type.
     pub(super) responses: &'a [Vec<Option<f32>>],
-    /// Of these points errors are counted.
+    /// Points whose errors are counted.
     pub(super) judges: &'a [usize],
     pub(super) k: usize,
 }
@@ -53,7 +53,7 @@ impl Points<'_> {
         sum / count.max(1) as f64
     }
 
-    /// One weight a coordinate, from [`TRIED`]. O(judges * points * coordinates).
+    /// Weights, one for each coordinate, from [`TRIED`]. O(judges * points * coordinates).
     pub(super) fn weights(&self) -> Vec<f32> {
         let coordinates = self.at.first().map_or(0, Vec::len);
         let mut weights = vec![1.0; coordinates];

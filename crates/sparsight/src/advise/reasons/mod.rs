@@ -23,13 +23,13 @@ const LEAST: f64 = 2.0 * TIE;
 /// Reasons that are given at most, those that cost most. Chosen: a sentence or two are read.
 const MOST: usize = 2;
 
-/// What takes at least so much of the time dominates it. Chosen: the larger half.
+/// Share of the time from which on a part dominates it. Chosen: the larger half.
 const HALF: f64 = 0.5;
 
 /// Knowledge of a matrix beside its pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Told {
-    /// Its values are those that were stored: zeros among them can be counted.
+    /// True if the values are those of the file, so that stored zeros can be counted.
     pub has_values: bool,
     /// The stored values are complex.
     pub is_complex: bool,
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_file_says_comes_first_and_two_reasons_are_the_most() {
+    fn facts_of_the_file_come_first_and_at_most_two_reasons_are_given() {
         let told = Told { is_complex: true, duplicates: 4_000, ..Told::default() };
         let found = reasons(&made("stencil2d,n=30"), told, Some(10));
         let [Reason::Complex { bytes_factor }, _] = found[..] else { panic!("{found:?}") };

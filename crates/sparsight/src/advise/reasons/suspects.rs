@@ -1,4 +1,4 @@
-//! What about a matrix may cost time, and at most about how much: which one is worth a second look.
+//! Properties of a matrix that may cost time, with an upper estimate of the cost, to choose which to examine.
 
 use super::Case;
 use crate::advise::Reason;
@@ -19,8 +19,8 @@ const MOST_REORDERED: u64 = 2_000_000;
 const MEDIAN: usize = 2;
 const P99: usize = 6;
 
-/// What fits into the cache comes at so many times the rate of copies, at most. Chosen so that what may cost time is not missed: a matrix
-/// is then looked at once more.
+/// Upper bound of the cache's rate as a multiple of the copy rate. Chosen so that no property that may cost time is missed: the
+/// matrix is then examined again.
 const FROM_CACHE: f64 = 2.0;
 
 /// Bytes of a memory sector.
@@ -36,8 +36,8 @@ pub(super) enum Suspect {
 }
 
 impl Suspect {
-    /// Those that are there, each with the seconds that it may cost in a product at most, about: bytes of zeros and of empty rows as
-    /// those of the rest, x that is fetched again at the rate of copies, and of long rows the time that bytes do not explain.
+    /// Properties of this matrix, each with an upper estimate of its cost in a product, seconds: zeros and empty rows by their bytes,
+    /// x that is fetched again at the rate of copies, and long rows by the time that bytes do not explain.
     pub(super) fn all<T: Scalar>(case: &Case<'_, T>, facts: &DeviceFacts) -> Vec<(f64, Self)> {
         let Case { features, used, .. } = case;
         let moving = (used.prediction.time.0 - facts.launch_s.0).max(0.0);
@@ -80,7 +80,7 @@ impl Suspect {
         Some(Features::of(&without))
     }
 
-    /// That it costs so much.
+    /// The reason with its measured cost.
     pub(super) fn reason<T: Scalar>(self, case: &Case<'_, T>, without: &Features, cost_s: Seconds) -> Reason {
         let (features, of_s) = (case.features, case.used.prediction.time);
         match self {
@@ -102,7 +102,7 @@ impl Suspect {
     }
 }
 
-/// How often x is fetched in a product, by the sectors that 1024 neighbouring rows touch; `None` where that was not looked at.
+/// Number of times that x is fetched in a product, by the sectors that 1024 neighbouring rows touch; `None` without locality.
 fn x_fetches(features: &Features, dtype: Dtype) -> Option<f64> {
     let Features { ncols, nnz, locality, .. } = features;
     let sectors = locality.as_ref()?.multiprocessor_sectors[Locality::sector(dtype)] * *nnz as f64;

@@ -11,7 +11,7 @@ use sparsight_lab::evaluate::{AccuracyRow, Baseline, ChoiceRow, Chooser, Evaluat
 /// The scopes of which there are choices.
 const SCOPES: [Scope; 2] = [Scope::All, Scope::BeyondLaunch];
 
-/// At most twenty lines: how far off times are, how good the choice is, and what others would have chosen.
+/// Summary in at most twenty lines: errors of times, quality of the choice, and the choices of others.
 pub(super) struct Summary<'e> {
     pub(super) evaluation: &'e Evaluation,
     pub(super) out: &'e Titled<'e>,
@@ -108,7 +108,7 @@ impl Summary<'_> {
     }
 }
 
-/// As a rule without a model is called here: of the best fixed choice, which differs by value type, without the candidate.
+/// Name of a rule without a model: of the best fixed choice, which differs by value type, without the candidate.
 pub(super) fn name_of(row: &ChoiceRow) -> String {
     match row.chooser {
         Chooser::Baseline(Baseline::BestSingle(one)) => {

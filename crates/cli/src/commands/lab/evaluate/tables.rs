@@ -28,7 +28,7 @@ pub(super) struct Titled<'p> {
 }
 
 impl Titled<'_> {
-    /// Nothing for a table without rows.
+    /// Prints a table; nothing for one without rows.
     pub(super) fn table(&self, title: &str, table: Option<Table>) -> Result<(), Failure> {
         let Some(table) = table else { return Ok(()) };
         if self.markdown {

@@ -11,7 +11,7 @@ use sparsight_lab::answer::EvaluateWithoutAnswer;
 use sparsight_lab::evaluate::{TimeClass, WithoutRow, without_each};
 
 impl Evaluate {
-    /// By the times of the corpus alone: the profile needs no models.
+    /// Evaluates by the times of the corpus alone: the profile needs no models.
     pub(super) fn without(&self, context: &Context) -> Result<Exit, Failure> {
         let folder = ProfileFolder::open(&self.folder)?;
         let (device, corpus) = (folder.device()?, self.corpus(&folder, context)?);
