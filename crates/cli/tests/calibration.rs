@@ -93,14 +93,14 @@ fn calibrate_and_a_quick_profile_of_a_processor_are_the_same() {
     assert_eq!(made["schema"], "sparsight/profile/1");
     assert_eq!(
         (&made["grid"], &made["matrices"], &made["failed"]),
-        (&"coarse".into(), &29.into(), &0.into())
+        (&"coarse".into(), &131.into(), &0.into())
     );
     assert!(made["measured"].as_u64().unwrap() > 0);
     let again =
         json(dir.path(), &["lab", "profile", "--quick", "--device", "cpu", "--dtype", "f64", "-o", "p"]);
-    assert_eq!((&again["measured"], &again["matrices"]), (&0.into(), &29.into()), "nothing twice");
+    assert_eq!((&again["measured"], &again["matrices"]), (&0.into(), &131.into()), "nothing twice");
     let text = run(dir.path(), &["advise", MATRIX, "--profile", "./p", "--top", "2"]);
-    assert!(text.contains("with 29 matrices, not profiled: intervals are wider"), "{text}");
+    assert!(text.contains("with 131 matrices, not profiled: intervals are wider"), "{text}");
     let advised = json(dir.path(), &["advise", MATRIX, "--profile", "./p"]);
     let candidates = advised["candidates"].as_array().unwrap();
     let learned = candidates.iter().filter(|c| c["model"] != "strip" && c["model"].is_string()).count();
