@@ -38,7 +38,7 @@ fn input_flags_and_devices_that_are_wrong_are_objects() {
 }
 
 #[test]
-fn a_hint_stands_beside_what_is_wrong() {
+fn an_error_has_a_separate_hint() {
     let (_, object, words) = refused(&["advise", "gallery:stencil2d,n=20", "--device", "H2000", "--json"]);
     let hint = object["hint"].as_str().unwrap();
     assert!(!hint.is_empty() && words.contains("hint:"), "{object} {words}");

@@ -131,7 +131,7 @@ fn emulated_gpus_compute_what_one_does() {
 }
 
 /// One of each generator, small enough to be run thread by thread.
-const SMALL: [&str; 19] = [
+const SMALL: [&str; 20] = [
     "stencil2d,n=9",
     "stencil3d,n=5",
     "fem,n=3,unknowns=3",
@@ -141,6 +141,7 @@ const SMALL: [&str; 19] = [
     "web,n=120,host=20",
     "circuit,n=90,rail=20",
     "lp,rows=40,cols=100",
+    "constraints,rows=90,cols=70,families=5,longest=9",
     "kkt,n=70,m=30",
     "arrow,n=70",
     "long-rows,n=100,long=3,length=60",

@@ -198,7 +198,7 @@ fn a_strip_model_answers_only_for_kernels_missing_from_the_corpus() {
 }
 
 #[test]
-fn features_that_do_not_say_where_the_non_zeros_lie_are_answered_by_a_strip_model() {
+fn a_strip_model_answers_for_features_without_locality() {
     let dir = tempfile::tempdir().unwrap();
     let profile = profile(dir.path(), 25);
     let features = Features { locality: None, ..record(3).features };

@@ -190,7 +190,7 @@ fn the_stated_regret_matches_the_recorded_times() {
 }
 
 #[test]
-fn rules_of_nothing_are_refused_and_of_one_leaf_ask_nothing() {
+fn rules_without_records_are_refused_and_one_leaf_has_no_condition() {
     let corpus = corpus();
     let none = Rules::learn("empty", [], &csr(Dtype::F64), 4).unwrap_err();
     assert!(none.to_string().contains("empty"), "{none}");

@@ -166,7 +166,7 @@ mod tests {
         ("proc/self/status", "VmSize:\t     500 kB\nVmRSS:\t     100 kB\nVmData:\t     300 kB\n");
 
     #[test]
-    fn a_machine_without_limits_gives_what_is_free_and_one_that_says_nothing_nothing() {
+    fn free_memory_is_the_limit_without_others_and_none_if_it_is_unknown() {
         let limits = "Max address space         unlimited            unlimited            bytes     \n";
         let free = Machine::new(&[MEMINFO, STATUS, ("proc/self/limits", limits)]);
         assert_eq!(free.with(&[]), Some(4000 << 10));

@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn a_few_rows_that_are_unlike_the_others_rule_nothing_out() {
+    fn a_few_unusual_rows_rule_no_block_size_out() {
         // Blocks of 3, and in the middle and at the end rows with nothing but their diagonal.
         let n = 12_290_u32;
         let is_lone = |row: u32| (5_760..6_144).contains(&row) || row >= 12_288;

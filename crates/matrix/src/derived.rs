@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_derived_has_another_origin() {
+    fn only_derived_matrices_have_another_origin() {
         assert_eq!(origin("a/b+rcm"), "a/b");
         assert_eq!(
             origin("gallery:fem,n=3,unknowns=1,shuffle=0,seed=1+layers=2,unknowns=3"),

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_five_by_five_is_what_was_worked_by_hand() {
+    fn the_reference_matches_a_five_by_five_worked_by_hand() {
         // | 2 . 1 . . |   | 1 |   |  5 |
         // | . . . . . |   | 2 |   |  0 |
         // | . 3 . . 4 | x | 3 | = | 26 |

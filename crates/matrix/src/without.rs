@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_leaves_what_it_says() {
+    fn each_variant_removes_only_its_property() {
         let a = Csr::try_new(
             4,
             6,

@@ -161,7 +161,7 @@ fn an_archive_of_arrays_that_is_cut_short_while_it_is_read_is_an_error() {
 }
 
 #[test]
-fn text_of_a_file_does_nothing_in_an_error() {
+fn text_of_a_file_is_escaped_in_errors() {
     let mut arrays = [npz_writer::format("a\u{1b}["), npz_writer::int64("shape", &[1, 1])];
     arrays[0].1 = "|S8";
     arrays[0].3 = b"\x1b[2J\nerr".to_vec();

@@ -49,7 +49,7 @@ fn a_stored_zero_stays_in_coordinates_and_goes_from_an_array() {
 }
 
 #[test]
-fn comments_behind_numbers_and_what_fills_a_file_up_are_passed_over() {
+fn trailing_comments_and_padding_are_skipped() {
     let text = "%%MatrixMarket matrix coordinate real general\n2 2 2 % size\n1 1 1.5 % first\n2 1 3 # second\n\x1a\0\0";
     assert_eq!(entries(&read::<f64>(text).matrix), [(0, 0, 1.5), (1, 0, 3.0)]);
     let text = "%%MatrixMarket matrix array real general\n2 1\n1 % one\n2\n\0\0\0\n\0";

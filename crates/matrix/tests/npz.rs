@@ -268,7 +268,7 @@ fn every_place_of_a_block_is_an_entry() {
 }
 
 #[test]
-fn diagonals_hold_what_is_inside_and_not_0() {
+fn diagonals_hold_the_non_zeros_inside_the_matrix() {
     // As dia_array lays it down: the value for column j stands at j, whatever the diagonal.
     let dia = |data: Array<'static>, offsets: &[i64]| {
         [int64("offsets", offsets), format("dia"), int64("shape", &[3, 4]), data]

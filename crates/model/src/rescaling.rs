@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_is_raised_to_the_highest_floor_and_which_one_that_was_is_said() {
+    fn a_time_is_raised_to_the_highest_lower_bound_and_names_it() {
         let f = features("stencil2d,n=300");
         let bytes = compulsory_bytes(&candidate(), &f).0 as f64;
         let from = facts(132, 4e12, 60_000_000, 1.3e-6);
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn the_weights_of_made_up_times_are_found_and_the_interval_knows_what_is_left() {
+    fn rescaling_recovers_the_weights_and_the_residual_of_invented_times() {
         let (from, to) = (facts(132, 4e12, 6_000_000, 1.3e-6), facts(132, 3e12, 5_000_000, 1.9e-6));
         let between = Between { from: &from, to: &to };
         let all: Vec<Features> =

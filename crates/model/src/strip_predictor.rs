@@ -346,7 +346,7 @@ mod tests {
     use super::mix;
 
     #[test]
-    fn a_mixture_never_leaves_what_it_mixes() {
+    fn a_blend_lies_between_its_two_times() {
         // Rounding alone gives 1.9999999999999995e-6 here.
         assert!(mix(0.451_937_816_156_473_55, 2e-6, 2e-6) >= 2e-6);
         assert!((mix(0.25, 4.0, 8.0) - 7.0).abs() < 1e-15);

@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_matrix_that_was_learned_from_is_nearest_to_itself_and_a_like_one_is_near() {
+    fn a_training_matrix_is_nearest_to_itself() {
         let (all, surroundings) = known();
         for (at, (name, f)) in all.iter().enumerate() {
             // The two arrows are the same.

@@ -125,7 +125,7 @@ fn all_candidates_together_are_predicted_as_each_alone() {
 }
 
 #[test]
-fn features_that_do_not_say_where_the_non_zeros_lie_teach_nothing_and_are_refused() {
+fn features_without_locality_are_left_out_of_training_and_refused() {
     let mut some = corpus(30);
     let model = fit(&some).unwrap();
     for (_, features) in &mut some[..8] {

@@ -35,7 +35,7 @@ fn accuracy(variant: Variant) -> (StripModel, Accuracy) {
 }
 
 #[test]
-fn straight_lines_miss_by_a_third_where_two_caches_break_them_and_borders_mend_it() {
+fn borders_of_two_caches_reduce_an_error_of_a_third() {
     // In-sample: these are the matrices of the fit. It says whether the equations can follow, no more.
     let (_, strip) = accuracy(Variant::Strip);
     assert!((0.3..0.4).contains(&strip.mean), "{strip:?}");

@@ -76,7 +76,7 @@ def test_the_verdict_says_what_to_use_and_what_that_gains(grid):
     assert few.verdict["gains_nothing"] and re.search("(Stay with CSR|CSR is as good as anything): csr-", str(few))
 
 
-def test_what_covers_all_products_says_so():
+def test_sentences_about_all_products_say_so():
     fem = sparsight.gallery("fem,n=24")
     of_one, of_many = (sparsight.advise(fem, products=n, device="nvidia-h200") for n in (None, 100_000))
     assert " in all" not in of_one._sentence() and "times as fast as cuSPARSE's CSR" in of_one._sentence()
@@ -119,7 +119,7 @@ COMPLEX = "%%MatrixMarket matrix coordinate complex general\n300 300 300\n" + ""
 TWICE = "%%MatrixMarket matrix coordinate real general\n300 300 600\n" + "".join(f"{i} {i} 1\n" for i in range(1, 301)) * 2
 
 
-def test_what_a_file_tells_of_its_values_is_among_the_reasons(tmp_path):
+def test_facts_of_the_file_are_among_the_reasons(tmp_path):
     kinds = {}
     for name, text in {"complex": COMPLEX, "twice": TWICE}.items():
         path = tmp_path / f"{name}.mtx"
@@ -210,7 +210,7 @@ def test_the_processor_is_not_calibrated_unasked(grid, tmp_path, monkeypatch):
     assert 'calibrate("cpu")' in unknown.value.hint
 
 
-def test_values_in_f32_are_ranked_where_they_are_asked_for_and_what_is_lost_is_said():
+def test_values_in_f32_are_ranked_on_request_with_the_lost_precision():
     cube = sparsight.gallery("stencil3d,n=60")
     cube.data *= 1 / 3
     plain, mixed = (sparsight.advise(cube, device="nvidia-h200", values=values) for values in (None, "f32"))

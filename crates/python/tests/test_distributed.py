@@ -77,7 +77,7 @@ def test_it_is_named_as_elsewhere(on_two, rng):
     assert isinstance(alone, sparsight.Operator) and alone.device == "cuda:1" and near(alone @ x, a, x, np.float64)
 
 
-def test_what_was_predicted_is_known(on_two):
+def test_the_prediction_is_kept(on_two):
     operator = on_two(sparsight.gallery("stencil3d,n=60"))
     predicted = operator.predicted
     assert isinstance(predicted, sparsight.OnGpus) and predicted.count == 2 and operator.predicted_s == predicted.predicted_s
@@ -294,7 +294,7 @@ def test_a_gpu_that_is_not_there_is_none(gpus, on_two):
         on_two(sparsight.gallery("stencil2d,n=60"), [0, count])
 
 
-def test_nothing_is_left_of_thirty_operators(gpus, on_two):
+def test_thirty_operators_leak_no_memory(gpus, on_two):
     cupy, _ = gpus
     a = sparsight.gallery("stencil2d,n=60")
     x = np.ones(a.shape[1])

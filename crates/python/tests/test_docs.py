@@ -100,7 +100,7 @@ def in_short(advice):
     return [*lines, *["..."] * (last < len(rows) - 1), rest]
 
 
-def test_what_the_tutorial_shows_is_what_is_printed():
+def test_the_tutorial_shows_the_printed_output():
     """Numbers too: they follow from the profile that is part of the package, on every machine. SPARSIGHT_WRITE_BOOK=1 writes them."""
     advice = sparsight.advise(sparsight.gallery("fem"), products=1000, device="nvidia-h200")
     text, printed = README.read_text(), "\n".join(in_short(advice)) + "\n"

@@ -57,7 +57,7 @@ def test_without_nvrtc_it_is_said_where_it_was_looked_for_and_how_to_get_it(fake
     assert "pip install" in said.partition(" / ")[2] and "nvidia-cuda-nvrtc" in said
 
 
-def test_a_gpu_without_a_profile_is_said_to_be_one_and_calibrated_when_it_is_named(fake_driver, tmp_path):
+def test_a_gpu_without_a_profile_is_calibrated_when_it_is_named(fake_driver, tmp_path):
     said, warned = python(
         """
         A = sparsight.gallery("stencil2d,n=30")

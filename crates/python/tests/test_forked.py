@@ -152,11 +152,11 @@ def outcomes(calls):
 
 
 @pytest.mark.parametrize("calls", [PUBLIC, RUST], ids=["public", "Rust"])
-def test_whatever_asks_threads_is_refused_in_a_forked_process(calls):
+def test_calls_that_use_threads_are_refused_in_a_forked_process(calls):
     assert outcomes(calls) == dict.fromkeys(calls, "refused")
 
 
-def test_what_asks_no_threads_works_in_a_forked_process():
+def test_calls_without_threads_work_in_a_forked_process():
     assert outcomes(ALLOWED) == dict.fromkeys(ALLOWED, "done")
 
 

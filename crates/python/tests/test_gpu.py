@@ -230,7 +230,7 @@ def test_solvers_of_cupy_and_scipy_take_it(cupy):
     assert failed == 0 and np.abs(x - 1).max() < 1e-6
 
 
-def test_what_speaks_only_a_protocol_is_taken(cupy, rng):
+def test_arrays_with_only_a_protocol_are_accepted(cupy, rng):
     a = matrix("stencil2d,n=60")
     operator, x = sparsight.plan(a).prepare("cuda:0"), rng.standard_normal(a.shape[1])
 

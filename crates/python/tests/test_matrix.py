@@ -52,7 +52,7 @@ def test_columns_are_sorted_and_duplicates_added_up():
         sparsight.plan(matrix).prepare("cpu", updates=True).update_values(np.zeros(2))
 
 
-def test_what_was_given_is_not_changed(grid):
+def test_the_arguments_are_not_changed(grid):
     unsorted = sp.csr_array((np.array([1.0, 2.0]), np.array([1, 0]), np.array([0, 2])), shape=(1, 2))
     sparsight.advise(unsorted)
     assert unsorted.indices.tolist() == [1, 0]
@@ -94,7 +94,7 @@ def test_values_are_those_of_the_file_and_of_a_pattern_ones(tmp_path):
         assert abs(sparsight.Matrix(file).to_scipy() - ones).sum() == 0
 
 
-def test_what_was_passed_over_or_taken_on_trust_is_a_warning(tmp_path):
+def test_skipped_and_assumed_input_is_a_warning(tmp_path):
     text = "%%MatrixMarket matrix coordinate real general\n2 2 1\n1 2 3.5\n"
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
         archive.writestr("set/A.mtx", text)

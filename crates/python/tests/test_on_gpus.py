@@ -50,7 +50,7 @@ def assert_same(scaling, answer):
         assert of_python[name] == answer[name], name
 
 
-def test_one_comes_first_and_the_others_are_compared_with_it(plan):
+def test_other_numbers_of_gpus_are_compared_with_one(plan):
     scaling = plan.on_gpus([4, 2, 2])
     assert [one.count for one in scaling] == [1, 2, 4] and len(scaling) == 3
     one, two, four = scaling
@@ -173,7 +173,7 @@ def test_vectors_that_do_not_fit_are_refused(what, operator):
     assert not operator._core.multiplied
 
 
-def test_what_lies_on_a_gpu_is_sent_to_scatter(operator, monkeypatch):
+def test_device_arrays_are_referred_to_scatter(operator, monkeypatch):
     class OnGpu:
         __cuda_array_interface__ = {"shape": (9,), "typestr": "<f8", "data": (1 << 40, False), "version": 3}
 

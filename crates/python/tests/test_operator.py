@@ -101,7 +101,7 @@ def wide_matrix():
     return sparsight.gallery("power-law,n=2000")[:700]
 
 
-def test_a_transpose_that_was_not_planned_is_prepared_on_first_use_with_a_warning_that_says_what_it_costs(rng):
+def test_an_unplanned_transpose_is_prepared_on_first_use_with_a_warning(rng):
     a = wide_matrix()
     operator, x = sparsight.plan(a).prepare("cpu"), rng.standard_normal(700)
     planned = sparsight.plan(a, transpose=True).prepare("cpu").T
@@ -123,7 +123,7 @@ def test_a_transpose_that_was_not_planned_is_prepared_on_first_use_with_a_warnin
     "use",
     [lambda op, x: op.rmatvec(x), lambda op, x: op.rmatmat(x[:, None])[:, 0], lambda op, x: op.H @ x, lambda op, x: (2.0 * op).H @ x / 2],
 )
-def test_whatever_needs_the_transpose_prepares_it_once(use, rng):
+def test_the_transpose_is_prepared_once_on_first_need(use, rng):
     a = wide_matrix()
     operator, x = sparsight.plan(a).prepare("cpu"), rng.standard_normal(700)
     with pytest.warns(UserWarning, match="not planned"):
@@ -145,7 +145,7 @@ def test_a_solver_of_scipy_that_needs_the_transpose_prepares_it():
 @pytest.mark.filterwarnings("ignore:A.T was not planned")
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("before", [False, True])
-def test_values_that_are_replaced_before_or_after_the_transpose_is_prepared_are_those_of_both(before, dtype, rng):
+def test_replaced_values_apply_to_the_operator_and_its_transpose(before, dtype, rng):
     a = wide_matrix().astype(dtype)
     operator = sparsight.plan(a).prepare("cpu", updates=True)
     x, z = rng.standard_normal(2000).astype(dtype), rng.standard_normal(700).astype(dtype)
@@ -192,7 +192,7 @@ def test_a_transpose_is_prepared_on_the_device_of_its_operator(grid, monkeypatch
     assert told == 2 * [("cuda:1", None, 1, True)]
 
 
-def test_a_copy_of_the_matrix_is_kept_no_longer_than_a_transpose_may_be_asked_for(grid):
+def test_a_copy_of_the_matrix_is_kept_only_while_a_transpose_is_possible(grid):
     matrix = sparsight.Matrix(grid)
     operator, seen = sparsight.plan(matrix).prepare("cpu"), weakref.ref(matrix)
     core = weakref.ref(operator._unplanned)

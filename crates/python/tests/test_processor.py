@@ -56,7 +56,7 @@ def test_a_plan_for_a_gpu_runs_plain_csr_on_an_uncalibrated_processor(cache, rec
     assert named.candidate == "csr-scalar/b256/f64"
 
 
-def test_what_no_memory_holds_is_an_error_and_not_the_end(cache):
+def test_matrices_beyond_memory_are_errors(cache):
     free = next(int(line.split()[1]) for line in open("/proc/meminfo") if line.startswith("MemAvailable"))
     if free > 30e6:
         pytest.skip("this machine has the memory")

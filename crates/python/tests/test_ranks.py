@@ -151,7 +151,7 @@ def test_products_of_two_processes_are_right():
         ("values='ff00'", "rank 1 has not planned what rank 0 has: the hash of values is ff00, and 00ff there /", "SparsightError"),
     ],
 )
-def test_where_one_process_fails_all_do(what, both, other):
+def test_all_processes_fail_if_one_does(what, both, other):
     said = processes(
         STAND_IN,
         f"""
@@ -198,7 +198,7 @@ GPU, VALUES = "the kind of GPU\tNVIDIA H200\n", "the hash of values\t00ff\n"
         (GPU + VALUES + "the weather\tfine\n", "it also says the weather"),
     ],
 )
-def test_what_another_rank_planned_otherwise_is_named(theirs, words):
+def test_differences_from_another_ranks_plan_are_named(theirs, words):
     assert _ranks.what_differs(GPU + VALUES, theirs) == words
 
 
@@ -220,7 +220,7 @@ def test_the_gpu_of_a_process_is_one_that_it_sees(seen, local, index, monkeypatc
     assert "cuda:N" in refused.value.hint
 
 
-def test_where_nccl_is_missing_in_the_first_process_the_others_are_told():
+def test_a_missing_nccl_in_the_first_process_is_reported_by_all():
     said = processes(
         STAND_IN,
         """

@@ -103,7 +103,7 @@ def test_values_are_brought_when_they_are_needed_elsewhere(device, grid):
     assert abs(sparsight.Matrix(given).to_scipy() - 2 * grid).max() == 0
 
 
-def test_a_transpose_that_was_not_planned_is_refused_where_the_values_of_the_operator_are_not_known_any_more(device, grid):
+def test_an_unplanned_transpose_is_refused_if_the_values_are_gone(device, grid):
     given, x = Csr(grid, device), np.arange(900.0)
     plan = sparsight.plan(given)
     first, changed, updated, last = (plan.prepare("cpu", updates=True) for _ in range(4))
@@ -132,7 +132,7 @@ def test_another_value_type_is_asked_for(device, grid):
 
 
 @pytest.mark.parametrize("index", [np.int32, np.int64])
-def test_addresses_are_handed_over_where_it_lies_on_the_device_of_the_operator(index, device, grid, monkeypatch):
+def test_addresses_are_passed_on_for_arrays_on_the_operators_device(index, device, grid, monkeypatch):
     given, told = Csr(grid, device, index), []
     plan = sparsight.plan(given)
 
@@ -160,7 +160,7 @@ def misaligned(array):
     return moved
 
 
-def test_what_is_not_as_it_has_to_be_goes_over_the_host(device, grid):
+def test_unsuitable_device_arrays_are_copied_over_the_host(device, grid):
     x = np.ones(900)
     turned = grid.copy()
     turned.indices, turned.data = turned.indices.copy(), turned.data.copy()
@@ -187,7 +187,7 @@ def test_what_is_not_as_it_has_to_be_goes_over_the_host(device, grid):
         assert matrix.shape == shape and matrix._on_gpu is None
 
 
-def test_what_is_wrong_with_it_is_said(device, grid):
+def test_faults_are_named_in_the_error(device, grid):
     arrays = [Array(one, device) for one in (grid.indptr, grid.indices, grid.data)]
     outside = grid.indices.copy()
     outside[7] = 900

@@ -61,7 +61,7 @@ def is_read_as(expected, file, rng, symmetry="general"):
 @pytest.mark.parametrize("writer", WRITERS)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_what_mmwrite_writes_of_sparse_matrices_is_read(dtype, shape, writer, tmp_path, rng):
+def test_sparse_matrices_written_by_mmwrite_are_read(dtype, shape, writer, tmp_path, rng):
     if shape == "skew-symmetric" and dtype.kind in "bu":
         pytest.skip("without a sign there is none")
     a, file = dense(dtype, shape, rng), tmp_path / "a.mtx"
@@ -77,7 +77,7 @@ def test_what_mmwrite_writes_of_sparse_matrices_is_read(dtype, shape, writer, tm
 @pytest.mark.parametrize("writer", WRITERS)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_what_mmwrite_writes_of_dense_arrays_is_read(dtype, shape, writer, tmp_path, rng):
+def test_dense_arrays_written_by_mmwrite_are_read(dtype, shape, writer, tmp_path, rng):
     if shape == "skew-symmetric" and dtype.kind in "bu":
         pytest.skip("without a sign there is none")
     a, file = dense(dtype, shape, rng), tmp_path / "a.mtx"
@@ -108,7 +108,7 @@ def test_every_field_that_mmwrite_may_be_told_is_read(dtype, field, writer, tmp_
 @pytest.mark.parametrize("compressed", [False, True])
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("dtype", DTYPES[:-1], ids=str)
-def test_what_save_npz_writes_is_read(dtype, shape, compressed, tmp_path, rng):
+def test_files_written_by_save_npz_are_read(dtype, shape, compressed, tmp_path, rng):
     if shape == "skew-symmetric" and dtype.kind in "bu":
         pytest.skip("without a sign there is none")
     a, file = dense(dtype, shape, rng), tmp_path / "a.npz"
@@ -193,7 +193,7 @@ class bytearray_of:
         return bytearray(self.data.read(size))
 
 
-def test_what_a_stream_raises_is_raised_and_what_is_wrong_in_it_names_it(tmp_path):
+def test_exceptions_of_a_stream_pass_through_and_errors_name_it(tmp_path):
     class Broken:
         def __init__(self, after):
             self.after = after

@@ -57,7 +57,7 @@ def name_of(test):
     return re.sub(r"\[.*\]$", "", test).rpartition("::")[2]
 
 
-def test_what_scipy_reads_in_its_own_tests_is_read_but_for_what_is_excepted_by_name(outcomes, capsys):
+def test_files_of_scipys_own_tests_are_read_with_named_exceptions(outcomes, capsys):
     failed = {test: why for test, (outcome, why) in outcomes.items() if outcome == "failed"}
     wrong = {test: why for test, why in failed.items() if name_of(test) not in EXCEPTED}
     counts = collections.Counter(EXCEPTED.get(name_of(test), "failed") if test in failed else "passed" for test in outcomes)

@@ -268,7 +268,7 @@ INTERFACES = {
 
 @pytest.mark.parametrize("which", ["x", "out"])
 @pytest.mark.parametrize("what", INTERFACES)
-def test_what_describes_itself_wrongly_is_refused_before_anything_is_launched(what, which, monkeypatch):
+def test_wrong_array_descriptions_are_refused_before_a_launch(what, which, monkeypatch):
     monkeypatch.setattr(_vectors, "gpu_of", lambda address: address >> 41)
     wrong, words, hint = INTERFACES[what]
     on_gpu, right = OnGpu(), Described()
@@ -279,7 +279,7 @@ def test_what_describes_itself_wrongly_is_refused_before_anything_is_launched(wh
     assert not on_gpu.launched
 
 
-def test_what_describes_itself_rightly_is_multiplied_in_its_stream(monkeypatch):
+def test_described_arrays_are_multiplied_in_their_stream(monkeypatch):
     on_gpu = OnGpu()
     for known in (0, None):
         monkeypatch.setattr(_vectors, "gpu_of", lambda address, known=known: known)

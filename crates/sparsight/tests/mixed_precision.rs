@@ -26,7 +26,7 @@ fn advised(a: &Csr<f64>, mixed_precision: bool) -> Advice {
 }
 
 #[test]
-fn it_is_ranked_beside_the_others_where_asked_for_and_changes_nothing_of_them() {
+fn mixed_precision_is_ranked_on_request_beside_unchanged_candidates() {
     let a = matrix("fem,n=24");
     let (without, with) = (advised(&a, false), advised(&a, true));
     let is_mixed = |candidate: &Candidate| candidate.dtype == Dtype::Mixed;

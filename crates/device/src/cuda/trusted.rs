@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn this_user_owns_what_it_makes() {
+    fn files_of_this_user_are_owned_by_it() {
         let folder = folder("own");
         assert_eq!(own_user(), Some(fs::metadata(&folder).unwrap().uid()));
         fs::remove_dir_all(&folder).unwrap();

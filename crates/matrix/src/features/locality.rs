@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_set_that_is_used_again_has_forgotten_what_it_saw() {
+    fn a_reused_set_is_empty() {
         let mut sectors = Sectors::default();
         assert_eq!(sectors.count(&[0, 4, 5, 8, 800, 801]), [3, 4]);
         assert_eq!(sectors.count(&[0, 4]), [1, 2]);

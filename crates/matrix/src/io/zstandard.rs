@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_are_read_one_behind_the_other_and_those_to_be_skipped_are() {
+    fn consecutive_frames_are_read_and_skippable_ones_skipped() {
         let text: Vec<u8> = (0..60_000_u32).flat_map(|i| (i * i / 7).to_string().into_bytes()).collect();
         let (head, tail) = text.split_at(1000);
         // A frame to be skipped, of three bytes.

@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_matrix_that_is_not_cut_pays_nothing_and_few_cuts_teach_nothing() {
+    fn uncut_matrices_cost_nothing_and_few_cuts_are_not_fitted() {
         let cuts = made(Execution::Fused, [3e-6, 1.4, 0.0, 1e-12], 4);
         let alike: Vec<MeasuredCut> = vec![cuts[7].clone(); 100];
         let fit = |cuts: &[MeasuredCut]| CutCost::fit(Execution::Fused, LAUNCH, L2, cuts);

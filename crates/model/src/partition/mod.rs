@@ -150,7 +150,7 @@ mod tests {
     proptest! {
         // Whole numbers: sums are exact, so that equal totals are equal and ties happen.
         #[test]
-        fn it_is_the_best_of_all_partitions_and_of_the_best_that_with_the_fewest_parts(
+        fn the_partition_is_optimal_with_the_fewest_parts(
             strips in 1_usize..=12,
             costs in proptest::collection::vec(1_u32..40, 78),
             once in 0_u32..2,
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_that_cannot_be_run_is_no_part_and_nothing_is_no_partition() {
+    fn an_infeasible_block_is_no_part_and_no_blocks_are_no_partition() {
         let only_single = |first, last| if first == last { 1.0 } else { f64::INFINITY };
         assert_eq!(optimal_partition(3, Seconds(0.0), only_single).unwrap().parts, [0..1, 1..2, 2..3]);
         assert_eq!(optimal_partition(3, Seconds(1.0), |_, _| f64::INFINITY), None);

@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn every_leaf_holds_the_least_weight_and_the_more_it_takes_the_fewer_there_are() {
+    fn every_leaf_holds_the_least_weight() {
         let inputs = inputs();
         let responses: Vec<Vec<f32>> = inputs.iter().map(|x| vec![x[0] as f32]).collect();
         let limits = Limits { depth: 6, inputs: 3, largest: i32::MAX };

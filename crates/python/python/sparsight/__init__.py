@@ -1,4 +1,4 @@
-"""Which sparse format and kernel is fastest on a GPU, before anything is run; and the product itself.
+"""Prediction of the fastest sparse format and kernel on a GPU, and the product itself.
 
 >>> import sparsight
 >>> A = sparsight.gallery("stencil2d,n=100")            # any scipy, CuPy or torch matrix

@@ -1,4 +1,4 @@
-"""Every candidate for a matrix, ranked, as people and programs look at it."""
+"""Ranked candidates for a matrix."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Candidate:
     id : str
         ``"csr-vector/t8/b256/f64"``.
     format, kernel : str
-        What it reads and what runs, without knobs.
+        Format and kernel, without knobs.
     threads_per_row : int or None
     block : int
         Threads a block; 0 where the vendor's library decides.
@@ -53,7 +53,7 @@ class Candidate:
     extrapolates : list of dict
         Quantities in which the matrix lies outside what was measured.
     model : str
-        Which one predicted it.
+        Model that predicted it.
     """
 
     __slots__ = (
@@ -102,7 +102,7 @@ class Candidate:
         self.vendor = bool(self.vendor)
 
     def to_dict(self) -> dict[str, Any]:
-        """Its attributes by their names."""
+        """Attributes by name."""
         return {name: getattr(self, name) for name in self.__slots__}
 
     def __repr__(self):
@@ -177,7 +177,7 @@ class Advice:
 
     @property
     def verdict(self) -> dict[str, Any]:
-        """What it comes down to: ``best``, ``recommended``, ``equal`` and ``soonest_ready`` (ids), ``gains_nothing``, and
+        """Verdict: ``best``, ``recommended``, ``equal`` and ``soonest_ready`` (ids), ``gains_nothing``, and
         ``plain_csr``, ``vendors_csr`` and ``run_now`` with their ``speedup``: how many times as fast the best is in one product, or,
         where ``products`` were given, in all of them with conversion and upload. ``break_even`` says from how many products on it pays to
         change from what is run now.
@@ -193,7 +193,7 @@ class Advice:
 
     @property
     def refused(self) -> list[Refused]:
-        """Those that are not ranked: list of :class:`Refused`."""
+        """Candidates that are not ranked: list of :class:`Refused`."""
         return [Refused(one) for one in self.to_dict()["candidates"] if "predicted_s" not in one]
 
     @property
@@ -203,7 +203,7 @@ class Advice:
 
     @property
     def narrowing(self) -> dict[str, Any] | None:
-        """What storing the values in float32 changes, where ``values="f32"`` was asked for; else None.
+        """Effect of storing the values in float32 if ``values="f32"`` was given; else None.
 
         y changes by at most ``relative_error`` times ``abs(A) @ abs(x)`` in each row; ``changed`` values change, ``below_normal`` of
         them below the range in which float32 has all its digits, and ``too_large`` are beyond it: if there are any, nothing in
@@ -345,7 +345,7 @@ def what_it_changes(narrowing: dict[str, Any]) -> str:
 
 
 def duration(seconds: float) -> str:
-    """With its unit: ``"7.33 us"``."""
+    """Time with its unit: ``"7.33 us"``."""
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
         if seconds >= size:
             break
@@ -384,7 +384,7 @@ def advise(
         Ranks also candidates that store the values of a float64 matrix in float32, beside x, y and sums in float64 (GPUs); their ids
         end in ``f32-f64``. What that changes is bounded for this very matrix: :attr:`Advice.narrowing`. Never done unasked.
     from_ : str, optional
-        What is run now, from which break-evens are counted: ``"cusparse-csr"``, any kernel or candidate, or ``"scipy"`` (its CSR on
+        Present implementation, from which break-evens are counted: ``"cusparse-csr"``, any kernel or candidate, or ``"scipy"`` (its CSR on
         one thread of this processor, once that is calibrated). By default cuSPARSE's CSR, for a processor the best plain CSR.
 
     Returns
@@ -410,7 +410,7 @@ def advise(
 
 
 def mixed(values):
-    """Whether the values are to be stored in float32, by what was given as ``values``."""
+    """True if the argument ``values`` asks for storage in float32."""
     if values is None:
         return False
     if short(values) != "f32":
@@ -419,7 +419,7 @@ def mixed(values):
 
 
 def advice_of(matrix, products, device, model, dtype, is_mixed=False, from_=None):
-    """The same of a :class:`Matrix`."""
+    """Advice for a :class:`Matrix`."""
     number = None if products is None else _whole(products)
     if device is None:
         _say_whom_it_is_for()

@@ -40,7 +40,7 @@ class Piece:
 
     @property
     def shape(self) -> tuple[int]:
-        """How many entries there are."""
+        """Number of entries."""
         return (len(self._core),)
 
     def __len__(self) -> int:
@@ -83,7 +83,7 @@ class DistributedOperator(Products):
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """Its GPUs, in the order in which pieces stand: ``("cuda:0", "cuda:1")``."""
+        """GPUs in the order of the pieces: ``("cuda:0", "cuda:1")``."""
         return tuple(f"cuda:{index}" for index in self._core.indexes)
 
     @property
@@ -98,7 +98,7 @@ class DistributedOperator(Products):
 
     @property
     def memory_bytes(self) -> tuple[int, ...]:
-        """What the matrix takes on each GPU, with what the exchange needs, without x and y."""
+        """Memory of the matrix on each GPU, with buffers of the exchange, without x and y, in bytes."""
         return tuple(self._core.memory_bytes)
 
     @property
@@ -108,7 +108,7 @@ class DistributedOperator(Products):
 
     @property
     def predicted(self) -> OnGpus:
-        """What was predicted of it: the time with its interval, what limits it, what is exchanged, and what each GPU does."""
+        """Prediction: the time with its interval, the limit, the exchange, and the share of each GPU."""
         if self._predicted is None:
             self._predicted = OnGpus(json.loads(self._core.planned_json)["gpus"][0])
         return self._predicted
@@ -146,11 +146,11 @@ class DistributedOperator(Products):
         return _vectors.kind_of(x).multiply(self, x, out, alpha, beta, None)
 
     def rmatvec(self, x: Any) -> Any:
-        """Not there: plan A^T as a matrix of its own."""
+        """Not supported: plan A^T as a matrix of its own."""
         raise _no_transpose()
 
     def rmatmat(self, X: Any) -> Any:
-        """Not there, likewise."""
+        """Not supported: plan the transpose as a matrix of its own."""
         raise _no_transpose()
 
     def _adjoint(self):
@@ -262,7 +262,7 @@ def on_host(what, array):
 
 
 def _cores(what, pieces):
-    """What Rust has of them."""
+    """The Rust objects of pieces."""
     if not isinstance(pieces, (list, tuple)) or not all(isinstance(one, Piece) for one in pieces):
         raise BadVector(f"{what} is no list of pieces", "scatter(x), zeros() and multiply(xs) give one")
     return [one._core for one in pieces]

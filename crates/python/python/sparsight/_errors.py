@@ -1,4 +1,4 @@
-"""What can go wrong, each with what to do about it."""
+"""Exceptions, each with a hint."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class SparsightError(Exception):
     Attributes
     ----------
     hint : str or None
-        What to do about it, if anything is known.
+        Advice, if any is known.
     """
 
     def __init__(self, message: str, hint: str | None = None) -> None:
@@ -24,7 +24,7 @@ class SparsightError(Exception):
 
 
 class NoGpu(SparsightError):
-    """There is no such GPU, driver or run-time compiler here."""
+    """The GPU, driver or run-time compiler was not found."""
 
 
 class Infeasible(SparsightError):
@@ -40,7 +40,7 @@ class Uncalibrated(NoProfile):
 
 
 class BadMatrix(SparsightError, ValueError):
-    """What was given is no matrix that can be multiplied with."""
+    """The argument is no matrix that can be multiplied with."""
 
 
 class Unsorted(BadMatrix):

@@ -1,4 +1,4 @@
-"""What is given as a matrix, as the one thing that is looked at."""
+"""Matrices: conversion of all accepted types."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Matrix:
         return made
 
     def _with_values(self):
-        """What Rust has of it, values and all: brought from the GPU now if they were left there."""
+        """Rust's matrix with its values, which are copied from the GPU now if they were left there."""
         if self._turned_of is not None:
             return self._turned_of._with_values().transposed()
         if self._on_gpu is None:
@@ -89,7 +89,7 @@ class Matrix:
         return self._with(self._on_gpu.values())._core
 
     def _with(self, values):
-        """The same pattern with other values."""
+        """A matrix with the same pattern and other values."""
         return Matrix._of(self._core.with_values(_values(values, self.dtype)), self.name, self._keeps_order)
 
     def _transposed(self):
@@ -114,7 +114,7 @@ class Matrix:
         return _NAMES[self._core.dtype]
 
     def astype(self, dtype: Any) -> Matrix:
-        """The same matrix with values of float32 or float64."""
+        """A copy with values of float32 or float64."""
         turned_of = self._turned_of and self._turned_of.astype(dtype)
         return Matrix._of(self._core.astype(short(dtype)), self.name, self._keeps_order, self._on_gpu, turned_of)
 
@@ -372,7 +372,7 @@ def read(path: str | os.PathLike[str] | SupportsRead, dtype: Any = np.float64) -
 
 
 def _name_of(file):
-    """What errors call an open file."""
+    """Name of an open file in errors."""
     name = getattr(file, "name", None)
     return name if isinstance(name, str) and name else f"<{type(file).__name__}>"
 

@@ -1,4 +1,4 @@
-"""How a matrix would run on several GPUs: what is predicted of each number of them, and how rows are dealt out."""
+"""Predictions for a matrix on several GPUs: times by number of GPUs, and the distribution of rows."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ class OnGpus:
     efficiency : float or None
         Parallel efficiency, ``speedup / count``; None if one GPU cannot hold the matrix.
     limit : str or None
-        What the slowest GPU waits for: ``"exchange"``, ``"imbalance"``, ``"launch"`` or ``"product"``; None on one GPU.
+        Limit of the slowest GPU: ``"exchange"``, ``"imbalance"``, ``"launch"`` or ``"product"``; None on one GPU.
     extrapolated : bool
-        Whether there are more GPUs than the links were measured with.
+        True for more GPUs than the links were measured with.
     exchanged_bytes, most_exchanged_bytes : int
         Bytes of x that all GPUs together get in a product, and the most that one gets or gives.
     memory_bytes : int
         The most that one GPU holds: the matrix, x and y, and room for what is exchanged.
     shares : list of dict or None
-        What each GPU does, as ``sparsight advise --gpus --json`` has it: ``interior`` and ``boundary`` (rows that need nothing of
+        Shares of the GPUs, as ``sparsight advise --gpus --json`` has it: ``interior`` and ``boundary`` (rows that need nothing of
         others, and those that do, with the ``id`` of what computes them), ``peers``, ``exchange_s``, ``predicted_s``. None on one
         GPU and on more than 64.
     """
@@ -81,7 +81,7 @@ class OnGpus:
             setattr(self, name, fields.get(name))
 
     def to_dict(self) -> dict[str, Any]:
-        """Its attributes by their names."""
+        """Attributes by name."""
         return {name: getattr(self, name) for name in self.__slots__}
 
     def __repr__(self):
@@ -131,7 +131,7 @@ class Scaling:
 
     @property
     def links(self) -> dict[str, Any]:
-        """What is known of the links between the GPUs, and from where (``source``)."""
+        """Facts of the links between the GPUs, with their origin (``source``)."""
         return self._answer["links"]
 
     def to_pandas(self) -> Any:
@@ -183,7 +183,7 @@ class Scaling:
 
 
 def scaling(matrix, advice, counts, parts, links):
-    """What is predicted of each of the numbers of GPUs, and of one."""
+    """Predictions for each number of GPUs, and for one."""
     numbers = {_count(one) for one in _listed(counts)} | {1}
     array = parts_of(parts, matrix.shape[0])
     if array is not None:
@@ -261,7 +261,7 @@ def gpus_of(devices):
 
 
 def _gpu(name):
-    """Its number: of 1, ``"cuda:1"`` or ``torch.device("cuda:1")``; None of anything else."""
+    """Number of a GPU given as 1, ``"cuda:1"`` or ``torch.device("cuda:1")``; None for anything else."""
     if isinstance(name, (int, np.integer)) and not isinstance(name, bool):
         return int(name) if name >= 0 else None
     kind, _, number = str(name).partition(":")

@@ -28,7 +28,7 @@ _numbers = itertools.count()
 
 
 class Prepared:
-    """What an operator keeps of its matrix: not the matrix."""
+    """Properties of the matrix that an operator keeps in place of the matrix."""
 
     __slots__ = ("dtype", "is_transposed", "keeps_order", "nnz", "shape")
 
@@ -41,7 +41,7 @@ PLANNED = "plan(A, transpose=True).prepare(...) prepares both"
 
 
 class Unplanned:
-    """What it takes to prepare A^T when it is first used: the copy of A on the host, and what its plan was asked for."""
+    """State to prepare A^T on first use: the copy of A on the host, and the arguments of its plan."""
 
     __slots__ = ("__weakref__", "_asked", "_device", "_elsewhere", "_matrix", "_updates", "_values")
 
@@ -58,7 +58,7 @@ class Unplanned:
 
     @property
     def may_have_changed(self):
-        """Whether the values of A are where others may write to them."""
+        """True if other code may write to the values of A."""
         return self._values is None and self._elsewhere is not None
 
     def _of_now(self):
@@ -76,7 +76,7 @@ class Unplanned:
         return matrix
 
     def prepared(self):
-        """What is prepared of A^T, as Rust and as matrix, and where its values stand among those of A."""
+        """The prepared A^T, as Rust's object and as matrix, and the places of its values among those of A."""
         from ._plan import Plan
 
         matrix = self._of_now()._transposed()
@@ -86,7 +86,7 @@ class Unplanned:
 
 
 def order_of_transpose(core):
-    """Where each value of A^T stands among those of A."""
+    """Places of the values of A^T among those of A."""
     order = np.empty(core.nnz, np.int64)
     core.transposed_order(order)
     return order
@@ -119,7 +119,7 @@ class Operator(Products):
 
     @property
     def candidate(self) -> str:
-        """What runs: the candidate's id."""
+        """Id of the candidate that runs."""
         return self._core.candidate
 
     @property
@@ -134,7 +134,7 @@ class Operator(Products):
 
     @property
     def memory_bytes(self) -> int:
-        """What the matrix takes on the device, without A^T, x and y."""
+        """Memory of the matrix on the device, without A^T, x and y, in bytes."""
         return self._core.memory_bytes
 
     @property
@@ -256,7 +256,7 @@ class Operator(Products):
         )
 
     def _is_transpose(self, other):
-        """Whether z A x is x A^T z, but for rounding, for an x and a z with which every value counts."""
+        """True if z A x equals x A^T z up to rounding, for an x and a z with which every value counts."""
         numbers, (rows, columns) = np.random.default_rng(0), self.shape
         x, z = (numbers.uniform(0.5, 1.5, size).astype(self.dtype) for size in (columns, rows))
         one, two = z * self.matvec(x).astype(np.float64), x * other.matvec(z).astype(np.float64)

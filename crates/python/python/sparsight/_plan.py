@@ -1,4 +1,4 @@
-"""What to do with a matrix: known before anything is converted, carried out by ``prepare``."""
+"""Plan of a matrix: made before anything is converted, carried out by ``prepare``."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ __all__ = ["Plan", "plan"]
 
 
 class Plan:
-    """Which candidate multiplies with a matrix, and with its transpose if that was asked for.
+    """Choice of a candidate for a matrix, and for its transpose if requested.
 
     Attributes
     ----------
     advice : Advice
-        What it was chosen from.
+        Advice that it was chosen from.
     transposed : Plan or None
-        That of A^T.
+        Plan of A^T.
     """
 
     __slots__ = ("_asked", "_matrix", "advice", "transposed")
@@ -59,7 +59,7 @@ class Plan:
 
     @property
     def memory_bytes(self) -> int:
-        """What the matrix takes on the device, with that of A^T."""
+        """Memory of the matrix on the device, that of A^T included, in bytes."""
         return self.candidate.memory_bytes + (self.transposed.memory_bytes if self.transposed else 0)
 
     def on_gpus(

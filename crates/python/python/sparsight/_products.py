@@ -1,4 +1,4 @@
-"""What all operators have in common: a product with one vector makes those with several, and scipy takes them."""
+"""Base of all operators: products with several vectors by those with one, and scipy's interface."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ._errors import BadVector
 
 
 class _WithoutScipy:
-    """Stands in where scipy is not installed: products work, scipy's solvers are not there anyway."""
+    """Base class without scipy: products work, scipy's solvers do not exist."""
 
     def __init__(self, dtype, shape):
         self.dtype, self.shape = np.dtype(dtype), shape
@@ -73,7 +73,7 @@ class Products(LinearOperator):
 
 
 def of_column(x, multiply):
-    """What ``multiply`` makes of the vector in a column, as scipy's solvers may give one, as a column."""
+    """Result of ``multiply`` for the vector in a column, as scipy's solvers may give one, as a column."""
     kind, vector = _vectors.kind_of(x), plain(x).reshape(-1)
     return multiply(_vectors.contiguous(vector) if kind.takes_columns else vector).reshape(-1, 1)
 

@@ -19,7 +19,7 @@ __all__ = ["RankOperator", "prepared_by_ranks"]
 
 
 class RankOperator(Products):
-    """What one process holds of a matrix of which each process of a group has some rows, each on its GPU.
+    """Share of one process in a matrix of which each process of a group has some rows, each on its GPU.
 
     All processes make it together, and do together what is marked so: :meth:`multiply`, ``op @ x``, :meth:`gather`. Vectors that stay on
     the GPUs are a :class:`Piece` in each process: the entries of the vector whose numbers are :attr:`columns` (of an x) or :attr:`rows`
@@ -44,12 +44,12 @@ class RankOperator(Products):
 
     @property
     def rank(self) -> int:
-        """Which of the processes this is."""
+        """Rank of this process."""
         return self._group.rank
 
     @property
     def ranks(self) -> int:
-        """How many there are."""
+        """Number of processes."""
         return self._group.ranks
 
     @property
@@ -74,7 +74,7 @@ class RankOperator(Products):
 
     @property
     def memory_bytes(self) -> int:
-        """What the share of this process takes on its GPU, with what the exchange needs, without x and y."""
+        """Memory of this process's share on its GPU, with buffers of the exchange, without x and y, in bytes."""
         return self._core.memory_bytes
 
     @property
@@ -84,7 +84,7 @@ class RankOperator(Products):
 
     @property
     def predicted(self) -> OnGpus:
-        """What was predicted of the product, as for :class:`DistributedOperator`."""
+        """Prediction of the product, as for :class:`DistributedOperator`."""
         return OnGpus(json.loads(self._core.planned_json)["gpus"][0])
 
     @property
@@ -167,11 +167,11 @@ class RankOperator(Products):
         return out
 
     def rmatvec(self, x: Any) -> Any:
-        """Not there: plan A^T as a matrix of its own."""
+        """Not supported: plan A^T as a matrix of its own."""
         raise _no_transpose()
 
     def rmatmat(self, X: Any) -> Any:
-        """Not there, likewise."""
+        """Not supported: plan the transpose as a matrix of its own."""
         raise _no_transpose()
 
     def _adjoint(self):
@@ -212,7 +212,7 @@ class Group:
             raise SparsightError("this process is not in the group of ranks=", "prepare in the processes of the group alone")
 
     def told(self, something):
-        """What each process said, by rank."""
+        """Answers of all processes, by rank."""
         answers = [None] * self.ranks
         self._torch.all_gather_object(answers, something, group=self._group)
         return answers
@@ -243,7 +243,7 @@ def prepared_by_ranks(plan, ranks, device, parts, links):
     is_known = False
 
     def agree(what, failed=None):
-        """The values of all processes; if one failed, none goes on. Each calls this once before the GPUs are linked, and once afterwards."""
+        """The values of all processes; if one failed, none goes on. Each calls this once before the GPUs are linked and once after."""
         nonlocal is_known
         is_known = True
         # Ctrl-C has no words of its own.
@@ -282,7 +282,10 @@ def prepared_by_ranks(plan, ranks, device, parts, links):
 
 
 def what_differs(ours, theirs):
-    """What another rank has planned otherwise, in the words of Rust's ``PlanDigest::differs``; None if nothing. Each is a line a thing."""
+    """Differences from the plan of another rank, in the words of Rust's ``PlanDigest::differs``; None if there are none.
+
+    A digest has a line for each property.
+    """
     ours, theirs = (dict(line.split("\t", 1) for line in digest.splitlines()) for digest in (ours, theirs))
     for name, value in ours.items():
         if name not in theirs:
@@ -297,7 +300,7 @@ def _no_transpose():
 
 
 def _core_of(what, piece):
-    """What Rust has of it."""
+    """The Rust object of a piece."""
     if not isinstance(piece, Piece):
         raise BadVector(f"{what} is a {type(piece).__name__} and no piece", "scatter(x), zeros() and multiply(x) give one")
     return piece._core

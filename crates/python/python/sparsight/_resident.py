@@ -94,16 +94,16 @@ class OnGpu:
 
     @property
     def value_type(self):
-        """As numpy names it."""
+        """Value type as a numpy dtype."""
         return np.dtype(self._library.type_name(self._arrays[2]))
 
     def is_on(self, device):
-        """Whether ``"cuda:1"`` is where it lies."""
+        """True if the arrays are on the device with this name, as ``"cuda:1"``."""
         return device == f"cuda:{self.index}" or device == "cuda" and self.index == 0
 
     @property
     def size(self):
-        """How many values there are."""
+        """Number of values."""
         return len(self._arrays[2])
 
     def pattern(self):
@@ -113,12 +113,12 @@ class OnGpu:
         return self._library.to_host(indptr), self._library.to_host(indices)
 
     def values(self):
-        """A copy on the host, likewise."""
+        """A copy on the host."""
         self._library.wait(self._arrays[2])
         return self._library.to_host(self._arrays[2])
 
     def prepared(self, prepare, value_type):
-        """What ``prepare`` makes of the addresses of the three arrays, which live until it has returned."""
+        """Result of ``prepare`` with the addresses of the three arrays, which live until it has returned."""
         of, (indptr, indices, values) = self._library, self._arrays
         values = of.as_type(values, value_type.name)
         located = ((of.address(one), len(one), _BITS[of.type_name(one)]) for one in (indptr, indices))
@@ -126,7 +126,7 @@ class OnGpu:
 
 
 def _library_of(array):
-    """Who speaks for an array of a GPU, None for any other."""
+    """Adapter of an array on a GPU, None for any other."""
     cupy, torch = sys.modules.get("cupy"), sys.modules.get("torch")
     if cupy is not None and isinstance(array, cupy.ndarray):
         return OfCuPy(cupy)

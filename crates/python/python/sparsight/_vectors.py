@@ -55,7 +55,7 @@ _LENGTHS = {
 
 
 def refused_kind(what, array, x):
-    """Of an ``out`` that is not of the library of ``x``."""
+    """Error for an ``out`` that is not of the library of ``x``."""
     return BadVector(f"{what} is a {type(array).__name__} and x is not", f"give a {type(x).__name__}, as x is, or leave it out")
 
 
@@ -443,7 +443,7 @@ class DLPack:
 
 
 def is_of_jax(x):
-    """JAX makes arrays of its own of what DLPack gives, and of nothing else."""
+    """True for an array of JAX, which makes its arrays only from DLPack."""
     return type(x).__module__.startswith("jax") and "jax" in sys.modules
 
 
@@ -451,7 +451,7 @@ _KINDS = {np.ndarray: Numpy}
 
 
 def kind_of(x):
-    """Who speaks for the library of ``x``."""
+    """Adapter of the library of ``x``."""
     kind = _KINDS.get(type(x))
     if kind is None:
         kind = _KINDS[type(x)] = _found(x)

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_time_of_cusparse_plain_csr_is_what_is_run_and_that_is_said() {
+    fn plain_csr_is_the_present_implementation_without_a_time_of_cusparse() {
         let (_, _, mut advice) = advised("fem,n=24", None);
         advice.ranked.retain(|one| !one.candidate.kernel.is_vendors());
         let plain = advice.fastest(Advised::is_plain_csr, None).unwrap();

@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn below_all_that_was_measured_only_what_intervals_tell_apart_is_a_gain() {
+    fn below_the_measured_range_a_gain_must_exceed_the_intervals() {
         let advice = advice("fem,n=24", None);
         let verdict = advice.verdict(None).unwrap();
         let csr = verdict.plain_csr.unwrap().prediction.time;

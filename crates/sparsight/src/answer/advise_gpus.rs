@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fewest_that_hold_it_are_left_only_for_a_gain_with_half_of_the_gpus_used() {
+    fn more_gpus_than_needed_are_recommended_only_for_a_clear_gain() {
         assert_eq!(best(&[]), None);
         assert_eq!(best(&[on(1, 1.0), on(2, 0.97)]), Some(1), "within what predictions are off by");
         assert_eq!(best(&[on(1, 1.0), on(2, 0.6), on(8, 0.3)]), Some(2), "eight are used by 42 %");

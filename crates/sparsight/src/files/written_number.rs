@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_in_another_unit_says_which_and_one_beyond_all_units_says_the_limits() {
+    fn errors_of_values_name_the_expected_unit_or_the_limits() {
         let said = |range: Range, value| range.check("x", value).unwrap_err();
         let rate = "(bytes a second, 10 GB/s to 100 TB/s)";
         assert_eq!(

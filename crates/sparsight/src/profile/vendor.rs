@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_other_vendors_are_told_from_nvidias_and_from_names_that_say_nothing() {
+    fn other_vendors_are_recognised_by_the_name_of_the_gpu() {
         for (name, vendor) in [
             ("mi250x", "AMD"),
             ("MI300A", "AMD"),

@@ -141,7 +141,7 @@ mod tests {
     const OLD: &str = r#"{"kernel":"ell","dtype":"f32","placement":"banded","p":4,"strips":2,"nrows":540672,"seed":2014,"blocks":[{"block":64,"time_s":4.8e-6,"spread":0.001,"samples":5,"beta":30,"stopped":"spread"}]}"#;
 
     #[test]
-    fn a_line_that_does_not_say_has_constant_lengths_and_is_written_as_it_was_read() {
+    fn a_line_without_lengths_is_constant_and_written_back_unchanged() {
         let record: BenchmarkRecord = serde_json::from_str(OLD).unwrap();
         assert_eq!((record.lengths, record.drawn), (RowLengthDistribution::Constant, None));
         assert_eq!(record.observations().next().unwrap().lengths, RowLengthDistribution::Constant);

@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_before_gives_the_same_record_and_takes_more_than_twice_the_room() {
+    fn lines_of_the_old_form_give_the_same_record() {
         let all = all_kinds();
         let line = CorpusLine::from(all.clone());
         let before =

@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_line_of_our_own_is_taken_back_and_nothing_of_others() {
+    fn half_a_line_of_our_own_is_removed_and_no_other_data() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("j.jsonl");
         for (text, left) in

@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn all_are_told_one_identity_and_strangers_nothing() {
+    fn all_ranks_get_one_identity_and_strangers_none() {
         let (identity, at) = (Identity::from_bytes([7; 128]), somewhere());
         let rank = |rank| Ranks { rank, ranks: 3, local: rank, meets_at: at.clone() };
         let limit = Duration::from_secs(60);

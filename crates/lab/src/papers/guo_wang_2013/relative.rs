@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_blend_gives_the_mean_of_both_times_whatever_the_time_on_the_reference() {
+    fn a_blend_gives_the_mean_of_both_times() {
         let (a, b) = (relative(0.5, 4.0, 3.0), relative(2.0, 1.0, -1.0));
         for (weight, t) in [(0.0, 7.0), (0.25, 10.0), (0.9, 0.1), (1.0, 100.0)] {
             let t = Seconds(t);

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_coordinate_that_says_nothing_gets_little_weight() {
+    fn an_uninformative_coordinate_gets_little_weight() {
         let numbers = |step: usize| (0..60).map(move |i| (i * step % 59) as f32 / 59.0);
         let at: Vec<Vec<f32>> = numbers(7).zip(numbers(23)).map(|(a, b)| vec![a, b]).collect();
         let responses: Vec<Vec<Option<f32>>> = at.iter().map(|p| vec![Some(3.0 * p[1]), None]).collect();
