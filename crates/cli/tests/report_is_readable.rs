@@ -147,7 +147,7 @@ fn chromium() -> Option<PathBuf> {
     found
 }
 
-/// What is wrong with each page: `NAME WIDTH<tab>FAULT`, and how many texts were looked at.
+/// Faults of each page: `NAME WIDTH<tab>FAULT`, and the number of texts that were examined.
 fn looked_at(chromium: &Path, pages: &[(&str, String)], scheme: &str) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     let mut frames = format!("<!DOCTYPE html><meta charset=\"utf-8\"><script>{MEASURE}</script><body>");
@@ -305,7 +305,7 @@ fn attack(value: &mut Value) {
     }
 }
 
-/// Those of the plan in advice.
+/// Strategies of the plan in advice.
 fn strategies(advice: &mut Value) -> impl Iterator<Item = &mut Value> {
     advice["plan"]["strategies"].as_array_mut().unwrap().iter_mut()
 }
