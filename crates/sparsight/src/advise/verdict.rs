@@ -156,7 +156,8 @@ impl Advised {
 }
 
 impl Advice {
-    /// Verdict for `products` as in the [`Objective`](crate::Objective) of the advice. `None` if no candidate is possible.
+    /// Verdict for `products` as in the [`Objective`](crate::Objective) of the advice. `None` if no candidate is
+    /// possible.
     pub fn verdict(&self, products: Option<u64>) -> Option<Verdict<'_>> {
         let best = self.ranked.first()?;
         let limit = best.cost(products) * (1.0 + TIE);
