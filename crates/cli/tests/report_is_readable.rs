@@ -74,8 +74,8 @@ fn slices(plan: &Value) -> Value {
         // Some of a few rows, and none that ends at the last.
         let to = from + if at % 3 == 0 { 1 } else { nrows / 150 };
         part["rows"] = json!([from, to]);
-        part["kernel"] = format!("kernel-that-no-program-knows-{}", at % 9).into();
-        part["id"] = format!("kernel-that-no-program-knows-{}/t8/b128/f64", at % 9).into();
+        part["kernel"] = format!("kernel-with-unknown-name-{}", at % 9).into();
+        part["id"] = format!("kernel-with-unknown-name-{}/t8/b128/f64", at % 9).into();
         from = to;
         part.clone()
     });
@@ -102,7 +102,7 @@ fn pages(folder: &Path) -> Vec<(&'static str, String)> {
     // What no version has written, and a later one may.
     let mut strange = skewed.clone();
     for one in strange["candidates"].as_array_mut().unwrap() {
-        let id = format!("{}/of-a-kernel-that-no-program-knows-today", one["id"].as_str().unwrap());
+        let id = format!("{}/of-a-kernel-that-has-an-unknown-id", one["id"].as_str().unwrap());
         one["id"] = id.into();
     }
     strange["verdict"]["best"] = strange["candidates"][0]["id"].clone();

@@ -18,7 +18,7 @@ const SOONER: f64 = 0.9;
 pub struct Verdict<'a> {
     /// The first.
     pub best: &'a Advised,
-    /// Others that are as good, within [`TIE`]: of each kernel the first block size, without the kernel of the best.
+    /// Equals of the best, within [`TIE`]: of each kernel the first block size, without the kernel of the best.
     pub equal: Vec<&'a Advised>,
     /// The fastest of our kernels for CSR as it is: what takes no conversion.
     pub plain_csr: Option<&'a Advised>,
