@@ -107,7 +107,7 @@ typedef struct ss_op ss_op;
 typedef struct ss_plan ss_plan;
 
 /**
- * What is known of a device, on which predictions rest.
+ * Known facts of a device, on which predictions rest.
  */
 typedef struct ss_profile ss_profile;
 
@@ -121,13 +121,13 @@ extern "C" {
 const char *ss_version(void);
 
 /**
- * What went wrong in the last call of this thread that has failed, in words; "" if none has. A call that succeeds leaves it as it
+ * Text of the last failure of this thread; "" if no call has failed. A call that succeeds leaves it as it
  * is. It is UTF-8, never NULL, and stays there until another call of this thread fails or the thread ends.
  */
 const char *ss_last_error(void);
 
 /**
- * What can be done about it; "" if nothing is known. It stays there as long as `ss_last_error`.
+ * Advice on the last failure of this thread; "" if none is known. It stays there as long as `ss_last_error`.
  */
 const char *ss_last_hint(void);
 

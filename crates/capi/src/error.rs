@@ -29,7 +29,7 @@ fn keep(failure: &Failure) -> c_int {
     failure.code
 }
 
-/// What `call` gives, or the code of its failure, whose texts are kept. A panic is a failure, too: it is a mistake of ours, after which
+/// Result of `call`, or the code of its failure, whose texts are kept. A panic is a failure, too: it is a mistake of ours, after which
 /// everything can still be freed. Locks that a panic poisoned are taken over.
 pub(crate) fn caught<R>(call: impl FnOnce() -> Result<R, Failure>) -> Result<R, c_int> {
     match panic::catch_unwind(AssertUnwindSafe(call)) {
@@ -47,20 +47,20 @@ pub(crate) fn guarded(call: impl FnOnce() -> Result<(), Failure>) -> c_int {
     }
 }
 
-/// One of the texts of this thread's last failure, "" if there was none.
+/// Text of this thread's last failure, "" if there was none.
 fn last(which: impl Fn(&Last) -> &CString) -> *const c_char {
     let kept = LAST.try_with(|last| last.borrow().as_ref().map(|last| which(last).as_ptr()));
     kept.ok().flatten().unwrap_or(c"".as_ptr())
 }
 
-/// What went wrong in the last call of this thread that has failed, in words; "" if none has. A call that succeeds leaves it as it
+/// Text of the last failure of this thread; "" if no call has failed. A call that succeeds leaves it as it
 /// is. It is UTF-8, never NULL, and stays there until another call of this thread fails or the thread ends.
 #[unsafe(no_mangle)]
 pub extern "C" fn ss_last_error() -> *const c_char {
     last(|last| &last.text)
 }
 
-/// What can be done about it; "" if nothing is known. It stays there as long as `ss_last_error`.
+/// Advice on the last failure of this thread; "" if none is known. It stays there as long as `ss_last_error`.
 #[unsafe(no_mangle)]
 pub extern "C" fn ss_last_hint() -> *const c_char {
     last(|last| &last.hint)

@@ -48,7 +48,7 @@ struct Operator<T: Scalar> {
 /// State that changes with the values.
 struct Stored<T: Scalar> {
     prepared: Prepared<T>,
-    /// Until values are replaced for the first time: what says where they stand. `None` where they stay where CSR has them.
+    /// Pattern that gives the places of the values, until they are first replaced. `None` where they stay where CSR has them.
     pattern: Option<Arc<Csr<T>>>,
     /// Set while values queued in a stream of the caller may not have arrived.
     has_queued_values: AtomicBool,

@@ -6,7 +6,7 @@ use std::env::{self, consts};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// What a program ends with that has found no GPU.
+/// Exit code of a program that has found no GPU.
 const SKIPPED: i32 = 77;
 
 fn is_required(variable: &str) -> bool {
@@ -72,14 +72,14 @@ fn compile(compiler: &str, source: &str, program: &Path, library: &[&str]) {
     done(&mut command);
 }
 
-/// What links a program with the dynamic library where it lies.
+/// Flags that link a program with the dynamic library where it lies.
 fn with_dynamic_library() -> Vec<String> {
     let library = dynamic_library();
     let rpath = format!("-Wl,-rpath,{}", library.parent().unwrap().display());
     vec![library.display().to_string(), rpath]
 }
 
-/// As `&str`, for what takes these.
+/// The words as `&str`.
 fn borrowed(words: &[String]) -> Vec<&str> {
     words.iter().map(String::as_str).collect()
 }
@@ -237,7 +237,7 @@ fn flags_of(packages: &[&str]) -> Option<Vec<String>> {
     Some(flags.split_whitespace().map(others).collect())
 }
 
-/// Whether this text compiles.
+/// True if this text compiles.
 #[cfg(unix)]
 fn is_accepted(compiler: &str, arguments: &[&str], flags: &[String], text: &str) -> bool {
     let scratch = tempfile::tempdir().unwrap();

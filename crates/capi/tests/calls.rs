@@ -65,7 +65,7 @@ fn profile_named(name: &CStr) -> *mut ProfileHandle {
     profile
 }
 
-/// That of the processor, which the tests run on.
+/// Profile of the processor, which the tests run on.
 fn profile() -> *mut ProfileHandle {
     profile_named(c"cpu")
 }

@@ -30,7 +30,7 @@ const GRID: &str = "gallery:stencil2d,n=300";
 /// Fields whose names are data: of models, kernels, origins.
 const MAPS: [&str; 4] = ["trained_on", "reference_origins", "log_errors", "cutting"];
 
-/// What the tables say of the fields of a section: names, and the types that each may have (it may stand in several tables).
+/// Fields of a section in the tables: names, and the types that each may have (it may stand in several tables).
 type Section = BTreeMap<String, BTreeSet<String>>;
 
 /// The first two columns of the tables, by schema; under an empty name those that answers share.
@@ -58,7 +58,7 @@ fn documented() -> BTreeMap<String, Section> {
     known
 }
 
-/// Whether a value is of a type, as the page words types.
+/// True if a value is of a type, as the page words types.
 fn is_of(kind: &str, value: &Value) -> bool {
     if let Some(kind) = kind.strip_suffix(" or null") {
         return value.is_null() || is_of(kind, value);
@@ -152,7 +152,7 @@ fn undocumented(schema: &str, answer: &Value) -> Vec<String> {
     wrong.into_iter().collect()
 }
 
-/// Of an answer that says its schema.
+/// Checks an answer that names its schema.
 fn assert_documented(answer: &Value) {
     let schema = answer["schema"].as_str().unwrap();
     let missing = undocumented(schema, answer);

@@ -1,4 +1,4 @@
-//! What the program says, word for word, from a made-up profile; nothing here is measured.
+//! Output of the program, word for word, from an invented profile; nothing here is measured.
 
 mod support;
 

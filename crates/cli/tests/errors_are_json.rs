@@ -1,4 +1,4 @@
-//! With `--json` a command that ends early prints one object on stdout, whatever was wrong; stderr says it in words, too.
+//! Errors with `--json`: a command that ends early prints one object on stdout, whatever was wrong; stderr has the text, too.
 
 mod support;
 

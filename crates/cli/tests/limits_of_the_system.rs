@@ -1,4 +1,4 @@
-//! What the system refuses or takes away: memory, threads, the terminal.
+//! Limits of the system: memory, threads, the terminal.
 #![cfg(target_os = "linux")]
 
 mod support;

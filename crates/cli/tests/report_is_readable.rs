@@ -74,8 +74,8 @@ fn slices(plan: &Value) -> Value {
         // Some of a few rows, and none that ends at the last.
         let to = from + if at % 3 == 0 { 1 } else { nrows / 150 };
         part["rows"] = json!([from, to]);
-        part["kernel"] = format!("kernel-that-no-program-knows-{}", at % 9).into();
-        part["id"] = format!("kernel-that-no-program-knows-{}/t8/b128/f64", at % 9).into();
+        part["kernel"] = format!("kernel-with-unknown-name-{}", at % 9).into();
+        part["id"] = format!("kernel-with-unknown-name-{}/t8/b128/f64", at % 9).into();
         from = to;
         part.clone()
     });
@@ -102,7 +102,7 @@ fn pages(folder: &Path) -> Vec<(&'static str, String)> {
     // What no version has written, and a later one may.
     let mut strange = skewed.clone();
     for one in strange["candidates"].as_array_mut().unwrap() {
-        let id = format!("{}/of-a-kernel-that-no-program-knows-today", one["id"].as_str().unwrap());
+        let id = format!("{}/of-a-kernel-that-has-an-unknown-id", one["id"].as_str().unwrap());
         one["id"] = id.into();
     }
     strange["verdict"]["best"] = strange["candidates"][0]["id"].clone();
@@ -147,7 +147,7 @@ fn chromium() -> Option<PathBuf> {
     found
 }
 
-/// What is wrong with each page: `NAME WIDTH<tab>FAULT`, and how many texts were looked at.
+/// Faults of each page: `NAME WIDTH<tab>FAULT`, and the number of texts that were examined.
 fn looked_at(chromium: &Path, pages: &[(&str, String)], scheme: &str) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     let mut frames = format!("<!DOCTYPE html><meta charset=\"utf-8\"><script>{MEASURE}</script><body>");
@@ -305,7 +305,7 @@ fn attack(value: &mut Value) {
     }
 }
 
-/// Those of the plan in advice.
+/// Strategies of the plan in advice.
 fn strategies(advice: &mut Value) -> impl Iterator<Item = &mut Value> {
     advice["plan"]["strategies"].as_array_mut().unwrap().iter_mut()
 }

@@ -79,7 +79,7 @@ fn plain(path: &Path) -> PathBuf {
     })
 }
 
-/// What the headings of a page are called in links.
+/// Anchors of the headings of a page in links.
 fn anchors(text: &str) -> BTreeSet<String> {
     let mut inside = false;
     let headings = text.lines().filter(|line| {
@@ -139,7 +139,7 @@ fn the_readme_fits_on_three_screens() {
 /// A block of commands and what they print.
 struct Console {
     page: PathBuf,
-    /// What stands behind `console`.
+    /// Word behind `console`.
     kind: String,
     /// Commands, and the lines that the page shows below each.
     commands: Vec<(String, Vec<String>)>,
@@ -209,7 +209,7 @@ fn folder() -> TempDir {
     dir
 }
 
-/// What a command prints, and whether it ended as it should: with 0, or with an error that the page shows.
+/// Output of a command, and true if it ended as it should: with 0, or with an error that the page shows.
 fn run(command: &str, folder: &Path) -> (bool, String) {
     let program = assert_cmd::cargo::cargo_bin("sparsight");
     let path = format!("{}:{}", program.parent().unwrap().display(), std::env::var("PATH").unwrap());
@@ -244,7 +244,7 @@ fn normalised(line: &str) -> String {
     plain.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Whether `printed` is what the page shows.
+/// True if `printed` is what the page shows.
 fn matches(shown: &[String], printed: &[&str]) -> bool {
     let Some((first, rest)) = shown.split_first() else { return printed.is_empty() };
     if first.trim() == "..." {

@@ -10,7 +10,7 @@ use support::{add_corpus, json, made_up_profile, made_up_profiles, run};
 
 const MATRIX: &str = "gallery:stencil2d,n=60";
 
-/// How it is recorded: with all its parameters.
+/// Name in records: with all its parameters.
 fn recorded() -> String {
     MATRIX.parse::<Recipe>().unwrap().to_string()
 }
@@ -19,7 +19,7 @@ fn f64_of(object: &Value, key: &str) -> f64 {
     object[key].as_f64().unwrap_or_else(|| panic!("no {key} in {object}"))
 }
 
-/// By the model of 2013.
+/// Flags of the model of 2013.
 const PAPER: [&str; 2] = ["--model", "guo-wang-2013"];
 
 /// The candidates that have a time, each of which has an interval or obeys the equation.

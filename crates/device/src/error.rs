@@ -49,7 +49,7 @@ pub enum DeviceError {
         /// Places that were searched.
         searched: String,
     },
-    /// Not on this device, or not with these sizes.
+    /// Kernel that cannot run on this device, or not with these sizes.
     #[error("{kernel} does not run here: {reason}")]
     CannotRun {
         /// The kernel with its knobs.

@@ -1,4 +1,4 @@
-//! What only a GPU can show: generated matrices, timing, poison, caches, facts, and one's own kernels.
+//! Tests that need a GPU: generated matrices, timing, poison, caches, facts, and own kernels.
 //!
 //! Without a driver every test says that it is skipped; `SPARSIGHT_REQUIRE_GPU=1` turns that into a failure.
 

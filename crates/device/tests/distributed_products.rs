@@ -23,7 +23,7 @@ fn matrix<T: Scalar>(recipe: &str) -> Csr<T> {
     thirds(&recipe.parse::<Recipe>().unwrap().generate().unwrap())
 }
 
-/// In order, and each row anywhere.
+/// Distributions of the rows in order, and of each row anywhere.
 fn distributions<T: Scalar>(a: &Csr<T>, parts: usize) -> [Distribution; 2] {
     let anywhere = (0..a.nrows() as u64).map(|row| (mix(row) % parts as u64) as u32).collect();
     [
@@ -93,7 +93,7 @@ fn check_matrix<T: Scalar>(
     }
 }
 
-/// What solvers do with vectors that stay on the GPUs, on x as it was left by the last product.
+/// Checks the vector operations of solvers on the GPUs, on x as the last product left it.
 fn check_vectors<T: Scalar>(product: &mut DistributedProduct<T>, what: &str, x: &[T]) {
     let right: f64 = x.iter().map(|x| x.to_f64() * x.to_f64()).sum();
     let sums = product
@@ -130,7 +130,7 @@ fn emulated_gpus_compute_what_one_does() {
     check::<f32>(&linked, &recipes[..1], &[4], &[("ell", "csr-scalar"), ("sell/c32/s1", "coo")]);
 }
 
-/// One of each generator, small enough to be run thread by thread.
+/// Recipes, one for each generator, small enough to be run thread by thread.
 const SMALL: [&str; 20] = [
     "stencil2d,n=9",
     "stencil3d,n=5",
@@ -345,7 +345,7 @@ fn queued_launches_stay_within_the_driver_queues() {
     assert_eq!(waits(2, many), [[1, 2]; 2], "launches behind an exchange count, too");
 }
 
-/// Whether there are fewer GPUs than that, and may be.
+/// True if there are fewer GPUs than that, and a skip is allowed.
 fn gpus_are_missing(count: usize) -> bool {
     let here = Cuda::count().unwrap_or(0);
     let missing = here < count;

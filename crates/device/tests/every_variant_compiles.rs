@@ -15,7 +15,7 @@ const ARCHS: [Arch; 4] = [(7, 5), (8, 0), (9, 0), (10, 0)];
 
 const DTYPES: [Dtype; 3] = [Dtype::F32, Dtype::F64, Dtype::Mixed];
 
-/// In mixed precision the smallest block of each kernel alone: what is loaded is the only difference to `f64`.
+/// Candidates; in mixed precision the smallest block of each kernel alone: the loaded type is the only difference to `f64`.
 fn candidates(dtype: Dtype) -> impl Iterator<Item = Candidate> {
     let is_smallest = |c: &Candidate| c.kernel.blocks().first() == Some(&c.block);
     every_candidate(dtype).filter(move |c| dtype != Dtype::Mixed || is_smallest(c))
@@ -76,7 +76,7 @@ fn fused_sources() -> Vec<(String, KernelSource)> {
     sources
 }
 
-/// Whether NVRTC is missing and may be.
+/// True if NVRTC is missing and a skip is allowed.
 fn skipped() -> bool {
     match supported_archs() {
         Err(error @ (DeviceError::NoNvrtc { .. } | DeviceError::LoaderPath { .. })) => {

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// A kernel and a value type, and a digest of its machine code for `sm_90` in all block sizes, with offsets of 32 bits, a line each.
 const MEASURED: &str = include_str!("kernels_as_measured.txt");
 
-/// What profiles were measured with.
+/// Version of NVRTC with which profiles were measured.
 const NVRTC: (u32, u32) = (13, 0);
 
 /// FNV-1a: the same on every machine and by every compiler.

@@ -66,7 +66,7 @@ fn every_kernel_matches_the_reference_with_a_launch_for_each_block() {
     check_all::<f64>(Dtype::F64, 64, Order::InPieces, EmulatedGpu::with_wide_offsets);
 }
 
-/// What a contributor does who adds one: a `Family`, and nothing else.
+/// Adds a kernel as a contributor does: a `Family`, and nothing else.
 #[test]
 fn a_kernel_family_outside_the_catalogue_runs() {
     let kernel = toy::kernel();

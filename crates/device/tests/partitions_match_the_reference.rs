@@ -13,7 +13,7 @@ use sparsight_kernels::{Candidate, DeviceKind, Execution, FUSED_PARTS, Kernel, f
 use sparsight_matrix::{Csr, Features, Reference, Scalar, mix, reference};
 use support::{awkward_matrices, gpu};
 
-/// What parts are dealt.
+/// Kernels of the parts.
 fn kernels(execution: Execution) -> Vec<Kernel> {
     let ours = Kernel::all().filter(|kernel| kernel.runs_on(DeviceKind::Cpu));
     // Tiles of all sizes are too much for one launch.

@@ -83,12 +83,12 @@ impl Planted {
         self.folder.join("here")
     }
 
-    /// What a planted library makes when it is loaded.
+    /// File that a planted library makes when it is loaded.
     fn mark(&self) -> PathBuf {
         self.folder.join("loaded")
     }
 
-    /// What looking for the libraries says, where one variable is set and no other, and whether a planted one was loaded.
+    /// Output of looking for the libraries with one variable set and no other, and whether a planted one was loaded.
     fn look(&self, variable: &str, value: &Path) -> (String, bool) {
         let _ = fs::remove_file(self.mark());
         let mut command = Command::new(std::env::current_exe().unwrap());

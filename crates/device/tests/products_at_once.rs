@@ -1,4 +1,4 @@
-//! One matrix, several products at once: from the threads of a pool that also copies, and in two streams.
+//! Several products of one matrix at once: from the threads of a pool that also copies, and in two streams.
 //!
 //! Without a driver what needs a GPU says that it is skipped; `SPARSIGHT_REQUIRE_GPU=1` turns that into a failure.
 

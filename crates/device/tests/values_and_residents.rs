@@ -15,7 +15,7 @@ use sparsight_kernels::{Candidate, DeviceKind, Execution, Kernel};
 use sparsight_matrix::{Csr, CsrError, Dtype, Narrowing, Scalar, reference};
 use support::{gpu, hold, thirds};
 
-/// One candidate of ours for each format.
+/// Candidates of ours, one for each format.
 fn one_per_format(kind: DeviceKind, dtype: Dtype) -> Vec<Candidate> {
     let ours = Kernel::all().filter(|kernel| !kernel.is_vendors() && kernel.runs_on(kind));
     let mut kernels: Vec<Kernel> = ours.collect();

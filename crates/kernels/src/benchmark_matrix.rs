@@ -21,7 +21,7 @@ use std::fmt;
 pub enum Placement {
     /// Neighbouring columns next to the diagonal: x is found in cache.
     Banded,
-    /// One column at random in each of as many equal parts of x as the row has entries: every entry of x is fetched
+    /// A random column in each of as many equal parts of x as the row has entries: every entry of x is fetched
     /// again. Recorded as `strewn`.
     #[serde(rename = "strewn")]
     Scattered,
@@ -93,7 +93,7 @@ impl BenchmarkMatrix {
         self.bytes_with(self.nrows.saturating_mul(self.row_length), self.longest(), format, dtype)
     }
 
-    /// With `nnz` non-zeros, `longest` of them in the longest row.
+    /// Bytes with `nnz` non-zeros, `longest` of them in the longest row.
     pub(crate) fn bytes_with(&self, nnz: u64, longest: u64, format: Format, dtype: Dtype) -> Bytes {
         let matrix = format.device_bytes(&self.outline(nnz, longest), dtype).0;
         Bytes(matrix.saturating_add(self.nrows.saturating_mul(2 * dtype.bytes())))

@@ -104,7 +104,7 @@ impl BenchmarkRows {
         self.offsets.as_deref()
     }
 
-    /// The same for all lengths: the row offsets of CSR.
+    /// Row offsets of CSR, also for equal lengths.
     pub fn into_offsets(self) -> Vec<u64> {
         let BenchmarkMatrix { nrows, row_length, .. } = self.matrix;
         self.offsets.unwrap_or_else(|| (0..=nrows).into_par_iter().map(|row| row * row_length).collect())

@@ -6,7 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
 
-/// One way to compute y = A x. Its text id, `csr-vector/t8/b256/f64`, is stable and is how it is recorded.
+/// A way to compute y = A x. Its text id, `csr-vector/t8/b256/f64`, is stable and is how it is recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Candidate {
     /// Kernel and knobs.

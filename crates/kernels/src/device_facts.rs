@@ -103,7 +103,7 @@ impl DeviceFacts {
         told_by(self) == told_by(other)
     }
 
-    /// In words: `Some CPU, 8 threads`, `NVIDIA H200`, `NVIDIA H200, 40 of 132 multiprocessors`.
+    /// Description: `Some CPU, 8 threads`, `NVIDIA H200`, `NVIDIA H200, 40 of 132 multiprocessors`.
     pub fn described(&self) -> String {
         if self.kind.is_gpu() {
             self.name.clone()

@@ -19,7 +19,7 @@ use std::str::FromStr;
 pub enum Execution {
     /// The launches of one part after those of another.
     Sequential,
-    /// One launch for all parts. They share one number of threads a block.
+    /// A single launch for all parts. They share one number of threads a block.
     Fused,
 }
 

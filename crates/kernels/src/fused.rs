@@ -1,4 +1,4 @@
-//! One kernel out of several: each part of a matrix in its own format, all in one launch.
+//! Fusion of several kernels: each part of a matrix in its own format, all in one launch.
 //!
 //! ```text
 //! variants    csr-scalar    namespace variant_0 { csr_scalar.cu with its definitions, as a device function }

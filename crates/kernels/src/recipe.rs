@@ -32,16 +32,16 @@ pub struct Recipe {
     pub is_exclusive: bool,
 }
 
-/// One of the launches of a product.
+/// A launch of a product.
 #[derive(Debug)]
 pub struct LaunchStep {
     /// `extern "C"` kernel.
     pub entry: &'static str,
-    /// With what the names of the numbers and arrays of its part of the matrix begin: `coo.`; empty for all of it.
+    /// Prefix of the names of the numbers and arrays of its part of the matrix: `coo.`; empty for all of it.
     pub part: &'static str,
     /// Number and size of the teams of threads; `number` looks up a number of the matrix.
     pub teams: fn(number: &NumberOf<'_>, knobs: Knobs, block: u32) -> Teams,
-    /// Its arguments behind the first, by name.
+    /// Arguments behind the first, by name.
     pub args: &'static [&'static str],
     /// True if it is written to begin before the launch in front of it has ended.
     pub may_overlap: bool,
@@ -81,14 +81,14 @@ impl Recipe {
     };
 }
 
-/// One launch of a product on a matrix, before it is known where its arrays lie.
+/// A launch of a product on a matrix, before it is known where its arrays lie.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedLaunch {
     /// Number of the step.
     pub step: usize,
     /// Thread blocks.
     pub grid: u32,
-    /// By how much the first argument advances from block to block.
+    /// Step of the first argument from block to block.
     pub stride: u64,
     /// All arguments, in order.
     pub args: Vec<LaunchArg>,

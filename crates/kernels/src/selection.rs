@@ -21,7 +21,7 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// With this block size, whatever was given.
+    /// Selection with this block size, whatever was given.
     #[must_use]
     pub fn with_block(self, block: u32) -> Self {
         Self { block: Some(block), ..self }
@@ -62,7 +62,7 @@ impl Selection {
     }
 }
 
-/// As it would be printed: `csr-vector t8 b256`.
+/// Displays the selection as tables do: `csr-vector t8 b256`.
 impl fmt::Display for Selection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.kernel.replace('/', " "))?;

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
     use sparsight_matrix::Csr;
 
-    /// As many rows of one entry as an array of ELL aligns to, but for the first, which has eight.
+    /// Features of as many rows of one entry as an array of ELL aligns to, but for the first, which has eight.
     fn one_long_row() -> Features {
         let n = 1024;
         let row_ptr = std::iter::once(0).chain((0..n).map(|row| row + 8)).collect();
@@ -58,7 +58,7 @@ mod tests {
         )
     }
 
-    /// On its main diagonal and two on either side.
+    /// Features of a matrix with its main diagonal and two on either side.
     fn five_diagonals() -> Features {
         let n = 1000;
         let rows = (0..n).map(|row: u32| row.saturating_sub(2)..(row + 3).min(n));

@@ -1,4 +1,4 @@
-//! What Guo and Wang 2013 print: tables I and II, and every case of section 4 worked by hand with their numbers.
+//! Numbers printed by Guo and Wang 2013: tables I and II, and every case of section 4 worked by hand with them.
 //!
 //! Times are milliseconds, as in the paper. Parameters of targets are not printed there; those used here are made up.
 
@@ -39,7 +39,7 @@ fn paper(kernel: Kernel) -> Candidate {
     Candidate { kernel, block: 256, dtype: Dtype::F32 }
 }
 
-/// From the C2050; `coo_least` is the time of its smallest COO matrix, which the paper does not print.
+/// Parameters of the C2050; `coo_least` is the time of its smallest COO matrix, which the paper does not print.
 fn reference(coo_least: Option<f64>) -> TransferParameters {
     let mut read: serde_json::Value = serde_json::from_str(C2050).unwrap();
     if let Some(ms) = coo_least {

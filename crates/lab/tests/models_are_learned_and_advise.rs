@@ -37,7 +37,7 @@ fn with_log_error(profile: &Profile, kernel: Kernel, errors: [(ModelName, f64); 
     changed
 }
 
-/// The same without what was learned of one kernel: a profile whose corpus is older than the kernel.
+/// The profile without the models of one kernel: a profile whose corpus is older than the kernel.
 fn without(profile: &Profile, kernel: Kernel) -> Profile {
     let mut changed = profile.clone();
     for model in LEARNED {

@@ -48,7 +48,7 @@ fn calls(records: &[&CorpusRecord], name: &str) -> Vec<String> {
     records.iter().map(call).collect()
 }
 
-/// What a program prints, line by line; `None` if it is not here.
+/// Output of a program, line by line; `None` if it is not here.
 fn printed(program: &str, arguments: &[&str]) -> Option<Vec<String>> {
     let output = match Command::new(program).args(arguments).output() {
         Ok(output) => output,
@@ -63,7 +63,7 @@ fn printed(program: &str, arguments: &[&str]) -> Option<Vec<String>> {
     Some(String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect())
 }
 
-/// What the rules choose for each record when they are run as `language`.
+/// Choices of the rules for each record when they are run as `language`.
 fn run(rules: &Rules, records: &[&CorpusRecord], language: Language, dir: &Path) -> Option<Vec<String>> {
     let mut text = rules.text(language, "1 GPU-csr", "made in a test\n\nof a \"corpus\"");
     let dtype = rules.dtype;

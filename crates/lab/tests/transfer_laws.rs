@@ -1,4 +1,4 @@
-//! What a transfer must do whatever the devices are.
+//! Laws of a transfer between any devices.
 
 #[path = "../../model/tests/made_up/mod.rs"]
 mod made_up;
@@ -121,7 +121,7 @@ fn without_start_up_cost_p_is_exact_in_all_cases_of_the_thresholds() {
     }
 }
 
-/// What a device with start-up costs and noise of 20 % measures.
+/// Measurements of a device with start-up costs and noise of 20 %.
 fn noisy(kernel: Kernel, placement: Placement, i: f64, p: f64) -> f64 {
     let place = (i as u64) << 32 | (p as u64) << 8 | u64::from(kernel.threads_per_row().unwrap_or(9));
     let noise = 0.9 + 0.2 * (mix(place) >> 40) as f64 / f64::from(1 << 24);

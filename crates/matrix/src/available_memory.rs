@@ -35,7 +35,7 @@ pub fn check_host_memory(need: u128) -> Result<(), NoHostMemory> {
     }
 }
 
-/// The same with files below `root`.
+/// Available memory by the files below `root`.
 fn available(root: &Path, variable: &dyn Fn(&str) -> Option<String>) -> Option<u64> {
     let text = |path: &str| fs::read_to_string(root.join(path)).ok();
     let status = text("proc/self/status").unwrap_or_default();
@@ -98,7 +98,7 @@ fn in_groups(mounted: &Path, groups: &str) -> Option<u64> {
 struct Version {
     limit: &'static str,
     usage: &'static str,
-    /// In `memory.stat`, what is given back when others need it: file pages, read once or more often, and caches of the
+    /// Entries of `memory.stat` that are released when other processes need memory: file pages, read once or more often, and caches of the
     /// kernel.
     droppable: [&'static str; 3],
 }

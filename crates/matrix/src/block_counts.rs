@@ -27,16 +27,16 @@ pub(crate) const BLOCK_COUNT_ROWS: usize = 384;
 /// Rows that are looked at together before anything is counted: whole rows of blocks of every size.
 const LOOK_ROWS: usize = 12;
 
-/// One such group of so many is looked at first. Where its blocks say that the matrix stores too many, the rest is not looked
-/// at. Chosen: what that costs is lost beside the other features.
+/// One group in this many is examined first. If its blocks show that the matrix stores too many entries, the rest is not
+/// examined. Chosen: the cost is negligible beside the other features.
 const LOOKED_AT_FIRST: usize = 32;
 
-/// With fewer groups to look at, or no more non-zeros than these, nothing is ruled out by a first look: few groups may be unlike the
-/// others, and where blocks are few, those that the last row and the last column cut make a difference.
+/// Least number of groups for a first examination; with fewer, or with no more non-zeros than the next constant, no size is ruled out:
+/// few groups may differ from the others, and the last row and column cut a larger share of few blocks.
 const LEAST_LOOKS: usize = 16;
 const COUNTED_WHOLE: usize = 1 << 15;
 
-/// By how much the first look must exceed what may be stored, in tenths. Chosen: above what a sample errs by.
+/// Factor by which the first count must exceed the limit, in tenths. Chosen: above the error of a sample.
 const TOO_MANY: u64 = 11;
 
 /// Blocks of one size.
@@ -83,7 +83,7 @@ pub(crate) struct BlockCounter {
 }
 
 impl BlockCounter {
-    /// Nothing counted yet. Looks at a 32nd of the rows of `a`, in parallel, to count later only what may fit.
+    /// Empty counts. Examines a 32nd of the rows of `a`, in parallel, to count later only sizes that may fit.
     pub(crate) fn for_matrix(a: Pattern<'_>) -> Self {
         let most = BLOCK_SIDES.map(|side| BlockCount::most(a.nnz() as u64, side));
         Self { fits: fitting(a), most, found: Default::default() }
@@ -159,8 +159,8 @@ fn looks(a: Pattern<'_>) -> usize {
     a.nrows() / (LOOK_ROWS * LOOKED_AT_FIRST)
 }
 
-/// Those of the `wanted` sizes that do not store too many entries in a 32nd of the rows. These rows follow from their place, without
-/// an order: the first rows are often unlike all others.
+/// Sizes among `wanted` that do not store too many entries in a 32nd of the rows. These rows are chosen by position, without
+/// order: the first rows often differ from all others.
 fn looked_at(a: Pattern<'_>, wanted: [bool; 4]) -> [bool; 4] {
     let group = |look: usize| {
         let group = look * LOOKED_AT_FIRST + mix(look as u64) as usize % LOOKED_AT_FIRST;
@@ -213,7 +213,7 @@ fn of_rows(a: Pattern<'_>, rows: Range<usize>, wanted: [bool; 4], union: &mut Un
 /// The blocks of one row of blocks: room to unite those of its rows.
 #[derive(Debug, Default)]
 pub(crate) struct Union {
-    /// Their columns, the first `len` of these.
+    /// Columns of the rows; the first `len` are used.
     columns: Vec<u32>,
     len: usize,
     spare: Vec<u32>,

@@ -139,7 +139,7 @@ pub(crate) const BLOCK_ROWS: usize = SLICES[1];
 /// A slice of the second shape of the catalogue, or the slices of the first that it consists of.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Block {
-    /// In every shape of the catalogue.
+    /// Sizes in every shape of the catalogue.
     pub(crate) sizes: [BroEllSize; 2],
     /// No two neighbouring entries of a row are farther apart; 0 if no row has two.
     pub(crate) farthest: u32,
@@ -194,7 +194,7 @@ pub(crate) fn for_each_strip(a: Pattern<'_>, rows: Range<usize>, mut look: impl 
     }
 }
 
-/// As many of `ors` as `columns` need, or all.
+/// Part of `ors` that `columns` need, or all.
 fn strip_of(ors: &mut [u32; STRIP], columns: usize) -> &mut [u32] {
     &mut ors[..columns.min(STRIP)]
 }

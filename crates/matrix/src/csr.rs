@@ -195,7 +195,7 @@ impl<T: Scalar> Csr<T> {
         }
     }
 
-    /// The same pattern with other values, in the order of [`Csr::values`]. O(nnz), in parallel.
+    /// A matrix with the same pattern and other values, in the order of [`Csr::values`]. O(nnz), in parallel.
     ///
     /// # Errors
     /// [`CsrError::Lengths`] if there is not a value for each non-zero.
@@ -208,7 +208,7 @@ impl<T: Scalar> Csr<T> {
         Ok(Self { nrows: self.nrows, ncols: self.ncols, row_ptr, col_idx, values })
     }
 
-    /// The same pattern with every value converted to `U`. O(nnz), in parallel.
+    /// A matrix with the same pattern and every value converted to `U`. O(nnz), in parallel.
     pub fn to_dtype<U: Scalar>(&self) -> Csr<U> {
         Csr {
             nrows: self.nrows,

@@ -57,7 +57,7 @@ pub fn instance(name: &str) -> &str {
     recipe.map_or(name, |(without_seed, _)| without_seed)
 }
 
-/// One step.
+/// A step of the derivation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     Unknowns(u32),

@@ -123,7 +123,7 @@ impl Limits {
     /// in blocks with more than 1.07 for each.
     pub const BLOCK_FILL: (u64, u64) = (4, 3);
 
-    /// The same as the share of the entries that is padding.
+    /// Limit on the share of the entries that is padding.
     fn block_padding() -> f64 {
         1.0 - Self::BLOCK_FILL.1 as f64 / Self::BLOCK_FILL.0 as f64
     }

@@ -22,7 +22,7 @@ pub enum Dtype {
 }
 
 impl Dtype {
-    /// Those of a [`Scalar`], in the order in which tables list them.
+    /// Value types of a [`Scalar`], in the order in which tables list them.
     pub const ALL: [Self; 2] = [Self::F32, Self::F64];
 
     /// Bytes of one value of the matrix.

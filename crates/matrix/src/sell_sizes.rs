@@ -149,7 +149,7 @@ fn sorted(row_ptr: &[u64], shapes: &[SellShape]) -> Seen {
         .reduce(|| Seen::nothing(shapes), Seen::merge)
 }
 
-/// One worker's part of the matrix.
+/// Part of the matrix for one worker.
 struct Counter<'s> {
     shapes: &'s [SellShape],
     /// Increasing windows.

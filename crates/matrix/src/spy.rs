@@ -28,8 +28,8 @@ impl Spy {
         Self { rows, columns, densities: densities.collect() }
     }
 
-    /// As [`Spy::of`], with `most` cells along the longer side and as many along the other as the shape asks for, but for
-    /// a quarter of `most` at least, so that there is something to see.
+    /// Computes [`Spy::of`] with `most` cells along the longer side and along the other as many as the shape requires, but at least
+    /// a quarter of `most`, so that the picture is visible.
     pub fn shaped<T: Scalar>(a: &Csr<T>, most: usize) -> Self {
         let longer = a.nrows().max(a.ncols()).max(1);
         let along = |length: usize| {
@@ -67,7 +67,7 @@ impl Spy {
     }
 }
 
-/// One row of the grid.
+/// Densities of one row of the grid.
 fn densities<T: Scalar>(a: &Csr<T>, (row, rows): (usize, usize), columns: usize) -> Vec<f64> {
     let (first, behind) = (begin(row, rows, a.nrows()), begin(row + 1, rows, a.nrows()));
     let ends: Vec<usize> = (1..=columns).map(|c| begin(c, columns, a.ncols())).collect();

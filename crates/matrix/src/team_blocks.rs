@@ -22,8 +22,8 @@ pub const THREAD_BLOCKS: [u32; 5] = [64, 128, 256, 512, 1024];
 /// Team sizes: 1, 2, 4, 8, 16 and 32 threads.
 const TEAMS: usize = 6;
 
-/// For each of 1, 2, 4, 8, 16 and 32 threads a row, by [`TeamBlocks::BLOCKS`], in steps: a step takes each thread of a warp to the
-/// next entry of its row.
+/// Work of thread blocks for 1, 2, 4, 8, 16 and 32 threads a row, by [`TeamBlocks::BLOCKS`], in steps: a step takes each thread of a
+/// warp to the next entry of its row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TeamBlocks {
     /// Steps of all warps of the block that has most of them.

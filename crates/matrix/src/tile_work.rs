@@ -206,7 +206,7 @@ mod tests {
         crate::csr::offsets(lengths.iter().copied()).iter().map(|offset| 7 + offset).collect()
     }
 
-    /// With 256 threads.
+    /// Work with 256 threads.
     fn of(lengths: &[u64], items: u32) -> TileWork {
         TileWork::of_shape(&offsets(lengths), TileShape { items })[2]
     }

@@ -102,7 +102,7 @@ fn npz(compressed: bool) -> Vec<u8> {
     archive(&arrays, compressed)
 }
 
-/// One block of 400 x 600, and values enough for several chunks.
+/// A block of 400 x 600, and values enough for several chunks.
 fn block() -> Vec<u8> {
     let (high, wide) = (400, 600);
     let values: Vec<f64> = (0..high * wide).map(|i| i as f64).collect();
@@ -159,7 +159,7 @@ fn failed_allocations_are_errors() {
     }
 }
 
-/// How many large requests were refused in turn before the matrix could be made.
+/// Number of large requests that were refused in turn before the matrix could be made.
 fn refused_until_made<E: Display>(make: impl Fn() -> Result<Csr<f64>, E>, expected: &Csr<f64>) -> i64 {
     for granted in 0.. {
         GRANTED.store(granted, Ordering::Relaxed);

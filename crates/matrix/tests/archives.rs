@@ -267,7 +267,7 @@ fn zeros_behind_compressed_data_are_padding_and_anything_else_is_damage() {
     }
 }
 
-/// From something that can be read but once, in small pieces.
+/// Reads from a stream that can be read but once, in small pieces.
 fn read_stream(bytes: &[u8]) -> Result<Loaded<f64>, ReadError> {
     struct Trickle<'a>(&'a [u8]);
     impl std::io::Read for Trickle<'_> {

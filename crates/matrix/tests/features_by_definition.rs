@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use sparsight_matrix::{BroEllShape, BroEllSize, Csr, Features, Locality, RowLengths, SellShape};
 use std::collections::BTreeSet;
 
-/// How long a row is: none, short, about as long as what is looked at in one go (8, 256), and far longer.
+/// Length of a row: none, short, about as long as the steps of the code (8, 256), and far longer.
 fn row_length() -> impl Strategy<Value = usize> {
     prop_oneof![4 => Just(0), 12 => 1_usize..9, 2 => 9_usize..40, 1 => 250_usize..270, 1 => 500_usize..1500]
 }

@@ -34,7 +34,7 @@ fn length(array: &HostArray<'_, f64>) -> u64 {
     }
 }
 
-/// What a length such as `ceil(nrows / slice) + 1` comes to; `None` where it is said in words.
+/// Value of a length such as `ceil(nrows / slice) + 1`; `None` where it is described in words.
 fn value(text: &str, number: &dyn Fn(&str) -> Option<u64>) -> Option<u64> {
     if let Some((sum, term)) = text.rsplit_once(" + ") {
         return Some(value(sum, number)? + value(term, number)?);

@@ -207,7 +207,7 @@ fn triplets() -> impl Strategy<Value = (usize, usize, Vec<(usize, u32, f64)>)> {
     })
 }
 
-/// How a line may be spaced and ended.
+/// Spacings and ends of lines.
 const SPACINGS: [[&str; 4]; 4] =
     [["", " ", " ", "\n"], ["  ", "\t", "  ", "\r\n"], ["", " ", " ", "  \n"], ["\n% c\n", " ", " ", "\n\n"]];
 

@@ -1,4 +1,4 @@
-//! What is known of a block of strips is what the block's rows say when they are looked at by themselves.
+//! Features of a block of strips equal those of the block's rows by themselves.
 
 use proptest::prelude::*;
 use sparsight_matrix::gallery::Recipe;
@@ -25,7 +25,7 @@ fn blocks(strips: &Strips) -> Vec<Range<usize>> {
     (0..strips.count()).flat_map(|i| (i + 1..=strips.count()).map(move |j| i..j)).collect()
 }
 
-/// What is claimed to be exact, and nothing else.
+/// Features that are claimed to be exact, and no others.
 fn exact(f: &Features) -> Features {
     Features {
         bandwidth: 0,

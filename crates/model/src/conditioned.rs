@@ -61,10 +61,10 @@ struct Known {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Outcome {
-    /// Not run.
+    /// A candidate that was not run.
     Open,
     Time(Seconds),
-    /// It cannot be run.
+    /// A candidate that cannot be run.
     Failed,
 }
 

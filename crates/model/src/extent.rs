@@ -38,11 +38,8 @@ impl Extent {
         Self { from: self.from.min(other.from), to: self.to.max(other.to) }
     }
 
-    /// Factor by which the interval of a prediction widens because `value` lies outside: `2 d
-    /// L` with the
-    /// distance `d = |ln(value
-    /// nearest end)|` and the length `L = ln(to
-    /// from)`. 0 inside.
+    /// Factor by which the interval of a prediction widens because `value` lies outside: `2 d / L` with the
+    /// distance `d = |ln(value / nearest end)|` and the length `L = ln(to / from)`. 0 inside.
     ///
     /// Why: suppose that the time truly grows with another power of the quantity than the model says, the
     /// exponents e apart. From the middle of the grid to its end, L/2 away, the model goes wrong by a factor

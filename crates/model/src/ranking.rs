@@ -20,7 +20,7 @@ pub struct Ranked {
 pub struct Ranking {
     /// Predicted, fastest first; of equal times the smaller id first.
     pub ranked: Vec<Ranked>,
-    /// Not predicted.
+    /// Candidates that are not predicted.
     pub refused: Vec<(Candidate, PredictError)>,
 }
 

@@ -1,4 +1,4 @@
-//! On a device whose times obey a model's equation exactly, every line of a fit passes through its measurements.
+//! Fits on a device whose times obey a model's equation exactly: every line passes through its measurements.
 
 mod made_up;
 

@@ -1,4 +1,4 @@
-//! On a device whose times obey a model's equation exactly, fitting that model predicts exactly.
+//! Laws of fitting: on a device whose times obey a model's equation exactly, that model predicts exactly.
 
 mod made_up;
 

@@ -1,4 +1,4 @@
-//! Whatever the matrix: a time above zero inside a finite interval.
+//! Safety for any matrix: a time above zero inside a finite interval.
 
 mod made_up;
 

@@ -16,7 +16,7 @@ pub struct Forked;
 /// The process that began to work, 0 as long as none did.
 static OWNER: AtomicU32 = AtomicU32::new(0);
 
-/// This process works from now on, unless its parent did before it was forked.
+/// Records that this process works from now on, unless its parent did before it was forked.
 ///
 /// # Errors
 /// [`Forked`] in a child of the process that called this first.

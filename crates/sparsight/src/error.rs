@@ -65,7 +65,7 @@ pub enum Error {
     /// A profile that is not shipped and no folder.
     #[error("there is no profile '{name}': shipped are {shipped}")]
     NoProfile {
-        /// Asked for.
+        /// Name in the request.
         name: String,
         /// Existing names.
         shipped: String,
@@ -73,7 +73,7 @@ pub enum Error {
     /// The name of a GPU that is not NVIDIA's.
     #[error("'{name}' is the name of a GPU of {vendor}: GPUs are NVIDIA's today")]
     OtherVendor {
-        /// Asked for.
+        /// Name in the request.
         name: String,
         /// Vendor of that GPU.
         vendor: &'static str,

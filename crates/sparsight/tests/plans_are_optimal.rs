@@ -38,7 +38,7 @@ fn piece(time: Seconds, rows: Range<u64>, a: &Csr<f64>) -> Piece {
     Piece { time, bytes: Csr::<f64>::device_bytes(rows.end - rows.start, nnz, Dtype::F64) }
 }
 
-/// What holds whatever was planned.
+/// Checks the invariants of every plan.
 fn check(plan: &Partitioning, a: &Csr<f64>) {
     for strategy in &plan.strategies {
         let Strategy { kind: _, execution, parts, predicted, interval, cost, single } = strategy;

@@ -1,4 +1,4 @@
-//! What is measured beside advice says when the device had slowed its clock down, as a bench does.
+//! Measurements beside advice report a lowered clock of the device, as a bench does.
 
 mod support;
 

@@ -1,4 +1,4 @@
-//! On a GPU: candidates that are tried teach which to try next, the fastest of them is handed over ready, and y is right.
+//! Trying candidates on a GPU: runs teach which to try next, the fastest is returned ready to use, and y is right.
 //!
 //! Without a driver the test says that it is skipped; `SPARSIGHT_REQUIRE_GPU=1` turns that into a failure.
 

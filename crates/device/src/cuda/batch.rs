@@ -29,7 +29,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// comes late, in case this driver's queue is shorter.
 const QUEUE: u32 = 800;
 
-/// It is not halved below this: a host that is interrupted now and then must not end up timing single products.
+/// Lower limit of the halved queue: a host that is interrupted now and then must not end up timing single products.
 const SHORTEST_QUEUE: u32 = 50;
 
 /// After this a spinning kernel gives up. Chosen: queueing 800 launches takes a few milliseconds; a hanging device

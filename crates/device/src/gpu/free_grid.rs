@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// Blocks a multiprocessor: 8 of 256 threads fill it, and twice that evens out.
 const BLOCKS_PER_MULTIPROCESSOR: u64 = 16;
 
-/// Such kernels, loaded. Launches are queued and not waited for.
+/// Loaded kernels of a free grid. Launches are queued and not waited for.
 #[derive(Debug)]
 pub(super) struct FreeGrid {
     module: Arc<dyn Module>,

@@ -6,7 +6,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-/// As long as one waits for another. Emulated products of the tests take less.
+/// Limit on waiting. Emulated products of the tests take less.
 const LIMIT: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Default)]
@@ -17,7 +17,7 @@ struct Hub {
 
 #[derive(Debug, Default)]
 struct State {
-    /// From whom, to whom.
+    /// Messages under way, by sender and receiver.
     under_way: HashMap<(usize, usize), VecDeque<Vec<u8>>>,
     /// Numbers of each rank in each round of sums.
     sums: HashMap<usize, HashMap<usize, Vec<f64>>>,
@@ -44,7 +44,7 @@ pub fn linked(memories: Vec<Arc<dyn Memory>>) -> Vec<Arc<dyn Link>> {
 }
 
 impl End {
-    /// What `take` finds, as soon as it finds something.
+    /// Waits until `take` finds something.
     fn wait_for<R>(&self, mut take: impl FnMut(&mut State) -> Option<R>) -> Result<R, DeviceError> {
         let start = Instant::now();
         let mut state = self.hub.state.lock().unwrap();

@@ -156,7 +156,7 @@ pub fn wide_differences<T: Scalar>() -> Csr<T> {
     Csr::try_new(700, ncols, row_ptr, col_idx, values).unwrap()
 }
 
-/// With awkward rows, with few diagonals, and with blocks.
+/// Matrices with awkward rows, with few diagonals, and with blocks.
 pub fn all_matrices<T: Scalar>() -> Vec<(&'static str, Csr<T>)> {
     let awkward = awkward().into_iter().map(|(what, lengths)| (what, matrix(&lengths)));
     awkward.chain(diagonal()).chain(blocked()).collect()

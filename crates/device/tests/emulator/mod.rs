@@ -28,12 +28,12 @@ use std::collections::BTreeMap;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
-/// How launches are run.
+/// Order in which blocks and warps run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
     /// Blocks and warps in their order.
     Forwards,
-    /// In the opposite order.
+    /// The opposite order.
     Backwards,
     /// A launch for each block, as if grids could not be larger.
     InPieces,
@@ -69,13 +69,13 @@ struct Queued {
     args: Vec<u64>,
 }
 
-/// Where arrays lie: no number that a kernel is told, and the bits of no factor.
+/// First address of arrays: no number that a kernel is told, and the bits of no factor.
 const FIRST_ADDRESS: u64 = 0x7e00_0000_0000;
 
 /// Arrays that were allocated, by the name of the GPU: tests run side by side.
 static ALLOCATED: Mutex<BTreeMap<String, usize>> = Mutex::new(BTreeMap::new());
 
-/// How many arrays were allocated so far on emulated GPUs of that name.
+/// Number of arrays allocated so far on emulated GPUs of that name.
 pub fn allocated(name: &str) -> usize {
     ALLOCATED.lock().unwrap().get(name).copied().unwrap_or(0)
 }
@@ -83,10 +83,10 @@ pub fn allocated(name: &str) -> usize {
 /// Far enough apart that no access behind one is one to the next.
 const APART: u64 = 1 << 24;
 
-/// What a new array holds: NaN in both value types, and no number that makes sense.
+/// Content of a new array: NaN in both value types, and an impossible index.
 const UNWRITTEN: u8 = 0xff;
 
-/// Whether g++ is missing and may be, or the text of the emulator, as on a GPU machine that was given the test programs alone.
+/// True if g++ or the text of the emulator is missing and a skip is allowed, as on a GPU machine that was given the test programs alone.
 pub fn gxx_is_missing() -> bool {
     let missing = if Command::new("g++").arg("--version").output().is_err() {
         "no g++"
@@ -101,12 +101,12 @@ pub fn gxx_is_missing() -> bool {
 }
 
 impl EmulatedGpu {
-    /// As a device.
+    /// An emulated GPU as a device.
     pub fn device(order: Order) -> GpuDevice {
         GpuDevice::new(Self::made(order))
     }
 
-    /// The same with row offsets of 64 bits.
+    /// An emulated GPU with row offsets of 64 bits.
     pub fn with_wide_offsets(order: Order) -> GpuDevice {
         GpuDevice::with_wide_offsets(Self::made(order))
     }
@@ -116,7 +116,7 @@ impl EmulatedGpu {
         Self::linked_as(&vec!["emulated"; count], order)
     }
 
-    /// One of each of these names, linked in this process.
+    /// Emulated GPUs, one for each name, linked in this process.
     pub fn linked_as(names: &[&str], order: Order) -> (Vec<GpuDevice>, Vec<Arc<dyn Link>>) {
         let gpus: Vec<_> = names.iter().map(|name| Self::named(name, order)).collect();
         let links = link::linked(gpus.iter().map(|gpu| gpu.memory()).collect());

@@ -40,10 +40,10 @@ fn unique(folder: &Path, what: &str) -> PathBuf {
     folder.join(format!("{what}-{}-{number}", std::process::id()))
 }
 
-/// Where the text of the emulator is.
+/// Folder of the emulator's text.
 const HERE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/emulator");
 
-/// Whether that is there.
+/// True if the text is there.
 pub(super) fn is_here() -> bool {
     Path::new(HERE).join("main.cpp").is_file()
 }

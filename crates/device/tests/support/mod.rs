@@ -134,7 +134,7 @@ pub fn hold_matrix_in_mixed_precision(device: &dyn Device<f64>, name: &str, a: &
     }
 }
 
-/// With values that `f32` cannot hold, where they were others that it can.
+/// A copy with values that `f32` cannot hold, in place of others that it can.
 ///
 /// # Panics
 /// Never: there is a value for each entry.

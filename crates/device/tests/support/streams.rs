@@ -13,7 +13,7 @@ pub struct OtherStream<'d> {
 }
 
 impl<'d> OtherStream<'d> {
-    /// In the primary context of GPU number 0, which is that of `_device` and becomes the calling thread's.
+    /// A stream in the primary context of GPU number 0, which is that of `_device` and becomes the calling thread's.
     pub fn new(_device: &'d Cuda) -> Self {
         let gpu = result::device::get(0).unwrap();
         // SAFETY: the device holds the primary context, which outlives this; it is never released here.
@@ -27,7 +27,7 @@ impl<'d> OtherStream<'d> {
         unsafe { Stream::from_raw(self.raw.cast()) }
     }
 
-    /// What `queue` queues in `source`, as a graph: it runs when that is launched, which is done in this stream.
+    /// Graph of the work that `queue` queues in `source`: it runs when the graph is launched, which is done in this stream.
     pub fn captured_in(&self, source: Stream<'_>, queue: impl FnOnce(Stream<'_>)) -> Graph<'_> {
         let raw_source: sys::CUstream = source.as_raw().cast();
         let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL;

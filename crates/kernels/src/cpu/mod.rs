@@ -16,12 +16,12 @@ use std::any::Any;
 /// y = A x of a kernel on a CPU.
 pub type CpuProduct<T> = fn(&mut CpuTask<'_, T>);
 
-/// The same in both value types.
+/// Product in both value types.
 #[derive(Debug, Clone, Copy)]
 pub struct CpuProducts {
-    /// In `f32`.
+    /// Product in `f32`.
     pub f32: CpuProduct<f32>,
-    /// In `f64`.
+    /// Product in `f64`.
     pub f64: CpuProduct<f64>,
 }
 
@@ -47,9 +47,9 @@ pub struct CpuTask<'a, T: Scalar> {
     pub block: usize,
     /// Threads of the current pool that may work on it; with 1 the calling thread does all, and no pool is asked.
     pub workers: usize,
-    /// One entry a column.
+    /// Input vector, an entry for each column.
     pub x: &'a [T],
-    /// One entry a row.
+    /// Output vector, an entry for each row.
     pub y: &'a mut [T],
     /// Scratch memory of this matrix.
     pub scratch: &'a mut CpuScratch<T>,
@@ -90,7 +90,7 @@ pub struct CpuScratch<T> {
 }
 
 impl<T: Scalar> CpuScratch<T> {
-    /// For products of `matrix`. O(rows) where these are sorted.
+    /// Task for products of `matrix`. O(rows) where these are sorted.
     pub fn of(matrix: &dyn Stored<T>) -> Self {
         Self { carries: Vec::new(), sums: Vec::new(), places: Places::of(matrix.row_order()) }
     }

@@ -94,7 +94,7 @@ impl<'a, T: Scalar> Products<'a, T> {
         }
     }
 
-    /// The same by several workers, tasks of about `enough` rows and non-zeros.
+    /// Splits the rows among several workers, tasks of about `enough` rows and non-zeros.
     fn halves<const LANES: usize>(&self, enough: usize, first: usize, y: &mut [T]) {
         let offsets = &self.a.row_ptr()[first..=first + y.len()];
         let items = |rows: usize| rows + (offsets[rows] - offsets[0]) as usize;

@@ -27,13 +27,13 @@ use thiserror::Error;
 pub struct OwnKernelError {
     /// The file, as it was called.
     pub file: String,
-    /// Its line, counted from 1.
+    /// Line of the file, counted from 1.
     pub line: usize,
-    /// In words.
+    /// Text of the problem.
     pub problem: String,
 }
 
-/// One product y = A x by the kernels of a file.
+/// A product y = A x by the kernels of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnKernel {
     name: String,

@@ -30,7 +30,7 @@ pub(super) struct ParameterText {
     pub(super) line: usize,
 }
 
-/// With what a directive begins.
+/// Prefix of a directive.
 const DIRECTIVE: &str = "// sparsight:";
 
 /// Most threads of a block, on every GPU; and what a block is a multiple of: a warp.

@@ -86,8 +86,7 @@ pub struct ClassError {
     pub class: &'static str,
     /// Number of matrices.
     pub matrices: usize,
-    /// Accuracy of `|predicted - measured|
-    /// measured`, over matrices and candidates.
+    /// Accuracy of `|predicted - measured| / measured`, over matrices and candidates.
     #[serde(flatten)]
     pub error: Accuracy,
     /// Share of measured times inside their 90 % interval.
@@ -160,8 +159,7 @@ pub struct ErrorEntry {
     pub dtype: Dtype,
     /// Matrices counted: `all`, `beyond-launch` or `like-benchmarks`.
     pub scope: &'static str,
-    /// Accuracy of `|predicted - measured|
-    /// measured`, over matrices, block sizes and the kernels of the group.
+    /// Accuracy of `|predicted - measured| / measured`, over matrices, block sizes and the kernels of the group.
     #[serde(flatten)]
     pub error: Accuracy,
     /// Share of measured times inside their 90 % interval, of matrices that took no part in its calibration; null without

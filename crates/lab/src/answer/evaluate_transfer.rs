@@ -81,8 +81,7 @@ pub struct TransferErrorEntry {
     pub dtype: Dtype,
     /// Matrices counted: `all`, `beyond-launch` or `like-benchmarks`.
     pub scope: &'static str,
-    /// Accuracy of `|predicted - measured|
-    /// measured`, over matrices, block sizes and the kernels of the group.
+    /// Accuracy of `|predicted - measured| / measured`, over matrices, block sizes and the kernels of the group.
     #[serde(flatten)]
     pub error: Accuracy,
     /// Geometric mean of predicted / measured.

@@ -58,7 +58,7 @@ pub struct TransferredCandidate {
     /// The candidate.
     #[serde(flatten)]
     pub candidate: NamedCandidate,
-    /// Its time, or why there is none.
+    /// Time, or the reason why there is none.
     #[serde(flatten)]
     pub outcome: TransferOutcome,
 }
@@ -88,7 +88,7 @@ pub enum TransferOutcome {
         #[serde(flatten)]
         equation: Option<TransferEquation>,
     },
-    /// Not possible, or not known.
+    /// Refused: not possible, or not known.
     Refused {
         /// Why, in words.
         infeasible: String,

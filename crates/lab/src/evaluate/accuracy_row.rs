@@ -24,8 +24,7 @@ pub struct AccuracyRow<G> {
     pub dtype: Dtype,
     /// Matrices counted.
     pub scope: Scope,
-    /// Accuracy of `|predicted - measured|
-    /// measured`, over matrices, block sizes and the kernels of the group.
+    /// Accuracy of `|predicted - measured| / measured`, over matrices, block sizes and the kernels of the group.
     pub error: Accuracy,
     /// Share of the measurements that lie within their 90 % interval, of matrices that took no part in its
     /// calibration; `None` without any.

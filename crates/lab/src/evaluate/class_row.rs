@@ -15,8 +15,7 @@ pub struct ClassRow {
     pub class: TimeClass,
     /// Number of matrices.
     pub matrices: usize,
-    /// Accuracy of `|predicted - measured|
-    /// measured`, over matrices and candidates.
+    /// Accuracy of `|predicted - measured| / measured`, over matrices and candidates.
     pub error: Accuracy,
     /// Share of the times inside their 90 % interval.
     pub covered: f64,

@@ -34,7 +34,7 @@ pub enum DistributionError {
     NoSuchPart {
         /// Row, counted from 0.
         row: usize,
-        /// Its part.
+        /// Part of the row.
         part: u64,
         /// The last one.
         last: usize,
@@ -174,7 +174,8 @@ impl Distribution {
         Ok(Self::with((nrows, ncols), parts, Owners::Each(part_of_row)))
     }
 
-    /// As [`Distribution::of_parts`], from what graph partitioners write (METIS, `ParMETIS`, `KaHIP`): the number of a part a line, from 0 on, a line a row. The number of parts is the largest one and one more.
+    /// Reads the output of graph partitioners (METIS, `ParMETIS`, `KaHIP`) like [`Distribution::of_parts`]: the number of a
+    /// part on each line, from 0 on, a line for each row. The number of parts is the largest one and one more.
     ///
     /// ```
     /// let parts = sparsight_matrix::Distribution::read_parts((3, 3), "1\n0\n1\n".as_bytes())?;

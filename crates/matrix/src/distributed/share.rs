@@ -26,7 +26,7 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// From whom how many entries come, in the order of the halo.
+    /// Ranks that send entries, each with their number, in the order of the halo.
     pub fn gets(&self) -> &[(usize, usize)] {
         &self.gets
     }

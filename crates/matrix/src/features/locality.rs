@@ -53,7 +53,7 @@ impl Locality {
         }
     }
 
-    /// With the share of reused non-zeros, `x_reuse`: 1 without any non-zero.
+    /// Locality and the share of reused non-zeros, `x_reuse`: 1 without any non-zero.
     pub(super) fn of(rows: &Rows<'_>, sweep: &Sweep) -> (f64, Self) {
         let a = rows.a;
         let [reuse, single, double] = WARP.shares(rows, |sectors: &mut Sectors, piece: &Piece| {
@@ -112,7 +112,7 @@ fn reused(rows: &Rows<'_>, piece: &Piece) -> u64 {
 /// Counts distinct sectors: an open-addressed set that is emptied by another stamp.
 #[derive(Debug, Default)]
 struct Sectors {
-    /// From the top: 32 bits of stamp, 30 bits of the group of 8 columns, and which halves of it were seen.
+    /// Slots: from the top 32 bits of stamp, 30 bits of the group of 8 columns, and the halves of it that were seen.
     slots: Vec<u64>,
     stamp: u64,
 }

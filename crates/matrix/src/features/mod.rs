@@ -128,7 +128,7 @@ impl Features {
         (Self { padded, tiles, team_blocks, locality: Some(locality), ..known }, lengths)
     }
 
-    /// As [`Features::of_rows`], without sizes of padded formats and locality, `x_reuse` of a smaller sample.
+    /// Computes [`Features::of_rows`] without sizes of padded formats and locality, `x_reuse` of a smaller sample.
     pub(crate) fn outline_of_rows(rows: &Rows<'_>) -> (Self, RowLengths) {
         let (_, lengths) = sell_sizes::sizes(rows.row_ptr());
         let (bandwidth, x_reuse) = (sweep::bandwidth(rows), locality::x_reuse(rows));
@@ -184,7 +184,7 @@ pub struct PaddedSizes {
 }
 
 impl PaddedSizes {
-    /// From the sizes of shapes.
+    /// Builds sizes from those of the shapes.
     pub fn new(sell: Vec<(SellShape, u64)>, bro_ell: Vec<(BroEllShape, BroEllSize)>) -> Self {
         Self { sell, bro_ell }
     }
@@ -233,12 +233,12 @@ impl<'a> Rows<'a> {
         self.range.len()
     }
 
-    /// Their non-zeros.
+    /// Non-zeros of the rows.
     pub(crate) fn nnz(&self) -> usize {
         self.entries().len()
     }
 
-    /// Their offsets, one more than rows; the first is where their entries begin.
+    /// Offsets of the rows, one more than rows; the first is where their entries begin.
     pub(crate) fn row_ptr(&self) -> &'a [u64] {
         &self.a.row_ptr()[self.range.start..=self.range.end]
     }

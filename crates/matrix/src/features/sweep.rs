@@ -33,7 +33,7 @@ pub(super) struct Sweep {
     /// Distances of neighbouring non-zeros of a row; `None` before the first pair.
     pub(super) distances: Option<(u32, u32)>,
     pub(super) team_steps: TeamSteps,
-    /// In every shape of the catalogue.
+    /// Sizes in every shape of the catalogue.
     pub(super) bro_ell: [BroEllSize; 2],
 }
 

@@ -13,7 +13,7 @@ pub type NamedArrays<'a, T> = Vec<(&'static str, HostArray<'a, T>)>;
 /// (`nrows`, `ncols`, `nnz`) are known without them.
 pub type NamedNumbers = Vec<(&'static str, u64)>;
 
-/// One array of a matrix, as it is handed to a device.
+/// An array of a matrix in the form that a device takes.
 #[derive(Debug, Clone, PartialEq)]
 pub enum HostArray<'a, T: Clone> {
     /// Bytes.

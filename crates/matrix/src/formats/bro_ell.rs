@@ -173,7 +173,7 @@ pub struct BroEllSlice<'a, T> {
 }
 
 impl<'a, T> BroEllSlice<'a, T> {
-    /// Its rows of the matrix.
+    /// Rows of the slice in the matrix.
     pub fn rows(&self) -> Range<usize> {
         self.rows.clone()
     }

@@ -239,7 +239,7 @@ fn known(side: u32, f: &Features) -> Option<BlockCount> {
     f.blocks.map(|blocks| blocks[at])
 }
 
-/// The same, if all of them were counted.
+/// Number of blocks, if all of them were counted.
 fn counted(side: u32, f: &Features) -> Option<BlockCount> {
     known(side, f).filter(|count| !count.is_over(f.nnz, side))
 }

@@ -74,7 +74,7 @@ pub trait CsrTable: fmt::Debug + Send + Sync + Sized + 'static {
     /// Arrays of the CSR that kernels read beside the table.
     const KEEPS: &'static [&'static str];
 
-    /// As [`FormatOf::check`].
+    /// Checks the format like [`FormatOf::check`].
     ///
     /// # Errors
     /// [`Infeasible`] with the numbers.
@@ -86,13 +86,13 @@ pub trait CsrTable: fmt::Debug + Send + Sync + Sized + 'static {
     /// [`Infeasible`] if `limits` are exceeded; nothing large has been allocated then.
     fn try_of<T: Scalar>(shape: Shape, csr: CsrRows<'_>, limits: &Limits) -> Result<Self, Infeasible>;
 
-    /// Its numbers.
+    /// Numbers of the matrix.
     fn numbers(&self) -> NamedNumbers;
 
-    /// Its arrays, of a matrix with `nnz` non-zeros.
+    /// Arrays of a matrix with `nnz` non-zeros.
     fn arrays<T: Scalar>(&self, nnz: u64) -> NamedArrays<'static, T>;
 
-    /// As [`Stored::row_order`].
+    /// Order of the rows, as [`Stored::row_order`].
     fn row_order(&self) -> &[u32] {
         &[]
     }

@@ -16,9 +16,9 @@ pub struct Tile {
     pub first_row: u32,
     /// Rows; at most W.
     pub rows: u32,
-    /// Their first entry.
+    /// First entry of the tile.
     pub start: u64,
-    /// Their entries; at most 2 W.
+    /// Number of entries; at most 2 W.
     pub non_zeros: u32,
     /// True if a segment of a long row belongs to the tile as well.
     pub has_segment: bool,
@@ -28,7 +28,7 @@ impl Tile {
     /// Bytes of one on a device; see [`Tile::words`].
     pub const BYTES: u64 = 16;
 
-    /// As kernels read it, in one load of 16 bytes: `first_row`; `rows` and above 16 bits `non_zeros`; the low half of
+    /// Words that kernels read in one load of 16 bytes: `first_row`; `rows` and above 16 bits `non_zeros`; the low half of
     /// `start`; its high half and in the top bit `has_segment`.
     pub const fn words(&self) -> [u32; 4] {
         let high = (self.start >> 32) as u32 | (self.has_segment as u32) << 31;
@@ -41,7 +41,7 @@ impl Tile {
 pub struct TileTable {
     shape: TileShape,
     tiles: Vec<Tile>,
-    /// One place a tile if there are long rows, else none.
+    /// Segments, a place for each tile if there are long rows, else none.
     segments: Vec<Segment>,
 }
 

@@ -36,7 +36,7 @@ pub struct Carry {
 }
 
 impl Carry {
-    /// As kernels read it, in one load of 16 bytes.
+    /// Words that kernels read in one load of 16 bytes.
     const fn words(&self) -> [u32; 4] {
         [self.row, self.first, self.count, 0]
     }

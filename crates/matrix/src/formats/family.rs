@@ -10,7 +10,7 @@ use std::fmt;
 /// Something that can be chosen of a format or kernel. In ids a letter and a number: `c32`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Knob {
-    /// In ids.
+    /// Letter in ids.
     pub letter: char,
     /// Meaning in a few words.
     pub meaning: &'static str,
@@ -51,7 +51,7 @@ pub struct FormatFamily {
     pub bits_per_column: Option<fn(Shape, &Features) -> Option<f64>>,
     /// Conversions and refusals in `f32`.
     pub of_f32: &'static dyn FormatOf<f32>,
-    /// The same in `f64`.
+    /// Implementation in `f64`.
     pub of_f64: &'static dyn FormatOf<f64>,
 }
 
@@ -60,7 +60,7 @@ pub(super) fn padded_values(stored: u64, f: &Features, dtype: Dtype) -> Bytes {
     Bytes(stored.saturating_sub(f.nnz).saturating_mul(dtype.bytes()))
 }
 
-/// The same, each with a column of 32 bits.
+/// Bytes of the padding among `stored` entries, each with a column of 32 bits.
 pub(super) fn padded_entries(stored: u64, f: &Features, dtype: Dtype) -> Bytes {
     Bytes(stored.saturating_sub(f.nnz).saturating_mul(4 + dtype.bytes()))
 }
@@ -90,14 +90,14 @@ pub enum PaddingBound {
 pub struct Elsewhere {
     /// The library.
     pub library: &'static str,
-    /// Its name for the format, or for the kernel.
+    /// Name of the format, or of the kernel, there.
     pub name: &'static str,
 }
 
 /// A routine of a device that fills the arrays of a [`Layout`] from the formula of benchmark matrices.
 #[derive(Debug)]
 pub struct Generator {
-    /// Its name.
+    /// Name of the routine.
     pub routine: &'static str,
     /// Threads that have something to do; `number` looks up a number of the format.
     pub threads: fn(number: &NumberOf<'_>) -> u64,
@@ -204,7 +204,7 @@ pub trait Stored<T: Scalar>: Any + fmt::Debug + Send + Sync {
     /// The arrays.
     fn arrays(&self) -> NamedArrays<'_, T>;
 
-    /// Those arrays that hold values of the matrix, in the same order.
+    /// Arrays that hold values of the matrix, in the same order.
     fn values_mut(&mut self) -> Vec<&mut [T]>;
 
     /// Bytes of all arrays on a device.

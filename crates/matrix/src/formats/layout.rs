@@ -21,7 +21,7 @@ pub struct Layout<T: Scalar> {
     pub scratch: NamedArrays<'static, T>,
     /// Arrays of the CSR that are the format's own, too: `row_ptr`, `col_idx`, `values`.
     pub keeps: &'static [&'static str],
-    /// In order; none if the host has done everything.
+    /// Steps in order; none if the host has done everything.
     pub steps: Vec<Step>,
     /// Bound on the bytes that the format takes on the way, beside the CSR.
     pub most: Bytes,
@@ -41,7 +41,7 @@ pub type Length = dyn Fn(&NumberOf<'_>) -> u64 + Send + Sync;
 pub enum Step {
     /// A routine of the device with so many threads, or as many as fill it; nothing for no threads.
     Run {
-        /// Its name.
+        /// Name of the routine.
         routine: &'static str,
         /// Threads that have something to do.
         threads: u64,

@@ -14,7 +14,7 @@ use rayon::prelude::*;
 /// A segment of a row. Segments of a row stand one behind the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Segment {
-    /// Its first entry, counted in the arrays of the CSR.
+    /// First entry, counted in the arrays of the CSR.
     pub start: u64,
     /// Entries; no more than 32 bits can count, as in any row.
     pub length: u32,
@@ -38,7 +38,7 @@ impl Segment {
         Self { start: start + from, length: (to - from) as u32, row, first, count }
     }
 
-    /// As kernels read it, two loads of 16 bytes: the low and the high half of `start`, `length`, `row`, `first`,
+    /// Words that kernels read in two loads of 16 bytes: the low and the high half of `start`, `length`, `row`, `first`,
     /// `count`, and two unused words.
     pub const fn words(&self) -> [u32; 8] {
         [self.start as u32, (self.start >> 32) as u32, self.length, self.row, self.first, self.count, 0, 0]

@@ -17,7 +17,7 @@ pub enum GalleryError {
     /// The generator has no such parameter.
     #[error("{generator} has no parameter '{key}'")]
     UnknownParameter {
-        /// Its name.
+        /// Name of the generator.
         generator: &'static str,
         /// The text as written.
         key: String,

@@ -48,7 +48,7 @@ impl Parameter {
         Self { name, default: Value::Whole(default), accepts: Accepts::Whole { min, max }, meaning }
     }
 
-    /// One of a few whole numbers; the first is the default.
+    /// A parameter with one of a few whole numbers; the first is the default.
     pub(super) const fn choice(name: &'static str, of: &'static [u64], meaning: &'static str) -> Self {
         Self { name, default: Value::Whole(of[0]), accepts: Accepts::Choice(of), meaning }
     }
@@ -100,7 +100,7 @@ pub enum Accepts {
         /// Largest.
         max: u64,
     },
-    /// One of these.
+    /// A value among these.
     Choice(&'static [u64]),
     /// A number from `min` to `max`.
     Real {

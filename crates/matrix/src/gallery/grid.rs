@@ -36,7 +36,7 @@ impl Grid {
 /// Numbers of the points.
 #[derive(Debug)]
 pub(super) enum Numbering {
-    /// Its own.
+    /// Natural order of the grid.
     Natural,
     /// A random one.
     Shuffled {

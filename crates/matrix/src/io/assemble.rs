@@ -35,7 +35,7 @@ impl<T: Scalar> Payload for T {
     }
 }
 
-/// One entry, row and column counted from 0.
+/// An entry, row and column counted from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Entry<V> {
     pub(crate) row: u32,

@@ -49,9 +49,9 @@ pub enum BoeingFault {
     Ends {
         /// `pointers`, `row indices` or `values`.
         what: &'static str,
-        /// As many as were found.
+        /// Number that was found.
         found: u64,
-        /// As many as belong there.
+        /// Number that was declared.
         expected: u64,
     },
     /// A symmetry needs as many columns as rows.

@@ -28,7 +28,7 @@ pub(super) enum Content {
 /// Kind of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Kind {
-    /// From the outermost on.
+    /// Packings from the outermost on.
     pub(super) packings: Vec<Packing>,
     pub(super) content: Content,
 }

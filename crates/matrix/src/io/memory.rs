@@ -66,7 +66,7 @@ pub(crate) struct Refused {
 }
 
 impl Refused {
-    /// As an error of reading `path`.
+    /// Converts into an error of reading `path`.
     pub(crate) fn error(self, path: &Path) -> ReadError {
         ReadError::OutOfMemory { path: path.to_owned(), need: self.need }
     }

@@ -9,7 +9,7 @@ use std::fmt;
 pub enum Remark {
     /// Member of an archive that was read, and what was passed over.
     Member {
-        /// Its name with its folders.
+        /// Name with its folders.
         member: String,
         /// Files with names of matrices that are none, or others.
         passed_over: Vec<PassedOver>,

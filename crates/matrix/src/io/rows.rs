@@ -13,7 +13,7 @@ use std::path::Path;
 /// Treatment of entries that share a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Merge {
-    /// Their values are added up.
+    /// Adds the values up.
     Sum,
     /// The first is kept: a pattern is a set of places.
     Keep,
@@ -45,7 +45,7 @@ pub(crate) enum Unmerged {
 }
 
 impl Unmerged {
-    /// As an error of reading `path`.
+    /// Converts into an error of reading `path`.
     pub(crate) fn error(self, path: &Path) -> ReadError {
         match self {
             Self::Refused(refused) => refused.error(path),

@@ -20,7 +20,7 @@ impl<T> Loaded<T> {
         Self { matrix, stored, remarks: Vec::new() }
     }
 
-    /// With a remark in front.
+    /// Adds a remark in front.
     pub(super) fn remarked(mut self, remark: Remark) -> Self {
         self.remarks.insert(0, remark);
         self
@@ -85,11 +85,11 @@ pub enum Field {
 pub enum Symmetry {
     /// All of it.
     General,
-    /// One triangle; the other is its mirror image.
+    /// A triangle; the other is its mirror image.
     Symmetric,
-    /// One triangle without the diagonal; the other is its negated mirror image.
+    /// A triangle without the diagonal; the other is its negated mirror image.
     SkewSymmetric,
-    /// As `Symmetric`, values being real.
+    /// A triangle like that of `Symmetric`, with real values.
     Hermitian,
 }
 

@@ -23,7 +23,7 @@ pub(super) fn read<T: Scalar>(
     read_within(Box::new(reader), (count, Bytes(0)), path, options, 0)
 }
 
-/// The same of what lies within `depth` archives, of which `count` of `total` bytes have been read so far.
+/// Reads a matrix within `depth` archives, of which `count` of `total` bytes have been read so far.
 pub(super) fn read_within<T: Scalar>(
     mut reader: Box<dyn Read + Send + '_>,
     (count, total): (Count, Bytes),

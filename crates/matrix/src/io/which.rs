@@ -22,11 +22,11 @@ use std::path::Path;
 pub(super) enum Look {
     /// A sparse matrix.
     Sparse,
-    /// The same with as many rows as columns.
+    /// A square matrix.
     Square,
     /// Every value of a matrix.
     Dense,
-    /// One row or one column.
+    /// A single row or column.
     Vector,
     /// No matrix, or a file that does not state its size.
     Unknown,
@@ -71,15 +71,15 @@ impl Look {
 /// A file that may be the matrix.
 #[derive(Debug, Clone)]
 pub(super) struct Member {
-    /// Its name with its folders.
+    /// Name with its folders.
     pub(super) path: String,
-    /// Its name without its end, in lower case.
+    /// Name without its end, in lower case.
     pub(super) stem: String,
     pub(super) size: u64,
     pub(super) look: Look,
 }
 
-/// Whether the file or folder of that name is hidden: it begins with a dot, or is what macOS puts into archives.
+/// Returns true for a hidden file or folder: its name begins with a dot, or is what macOS puts into archives.
 pub fn is_hidden(name: &str) -> bool {
     name.starts_with('.') && name != "." && name != ".." || name == "__MACOSX"
 }
@@ -97,7 +97,7 @@ impl Member {
         Some(Self { path: path.to_owned(), stem, size, look: look() })
     }
 
-    /// The same, if its name ends as that of a matrix file.
+    /// Builds the member if its name ends as that of a matrix file.
     pub(super) fn named(path: &str, size: u64, look: impl FnOnce() -> Look) -> Option<Self> {
         let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
         super::file_stem(name).and_then(|_| Self::visible(path, size, look))
@@ -107,7 +107,7 @@ impl Member {
 /// A file that is not the matrix, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PassedOver {
-    /// Its name.
+    /// Name of the file.
     pub name: String,
     /// Reason.
     pub why: Why,
@@ -121,7 +121,7 @@ pub enum Why {
     Vector,
     /// It is dense, and there is a sparse one.
     Dense,
-    /// Its name is that of the matrix with something behind it.
+    /// Its name is that of the matrix with a suffix.
     Attached,
     /// An archive is read as one matrix, and this is another.
     Other,

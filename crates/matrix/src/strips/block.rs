@@ -80,7 +80,7 @@ impl<'s> Block<'s> {
         outline
     }
 
-    /// Its features as far as they are kept up to date: all but the quantiles and the standard deviation of the row
+    /// Features that are kept up to date: all but the quantiles and the standard deviation of the row
     /// lengths, which are 0, and what [`StripDetail::RowLengths`] leaves out of [`Block::features`]. O(1).
     pub fn outline(&self) -> &Features {
         &self.outline
@@ -96,7 +96,7 @@ impl<'s> Block<'s> {
         RowLengths::from_counts(lengths.iter().copied().zip(rows))
     }
 
-    /// Its features; with [`StripDetail::RowLengths`] without sizes of padded formats and locality. See the module for
+    /// Features of the block; with [`StripDetail::RowLengths`] without sizes of padded formats and locality. See the module for
     /// what is exact. O(row lengths that occur in the matrix, or with [`StripDetail::RowLengths`] in its strips).
     pub fn features(&self) -> Features {
         let Features { ncols, bandwidth, x_reuse, .. } = self.outline;

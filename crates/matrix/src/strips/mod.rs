@@ -57,7 +57,7 @@ struct Summary {
     features: Features,
     /// `(place of a length, rows of that length)`, increasing.
     counts: Vec<(u32, u32)>,
-    /// Those of them that a growing block has to count.
+    /// Lengths that a growing block has to count.
     tallied: Vec<(u32, u32)>,
 }
 

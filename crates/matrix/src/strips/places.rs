@@ -12,7 +12,7 @@ pub(super) struct Places {
     /// Times the non-zeros of each strip.
     warp_sectors: [f64; 2],
     multiprocessor_sectors: [f64; 2],
-    /// As if a tile and a thread block began with each strip.
+    /// Tiles, as if a tile and a thread block began with each strip.
     pub(super) tiles: Option<TileWorks>,
     pub(super) team_blocks: Option<TeamBlocks>,
 }

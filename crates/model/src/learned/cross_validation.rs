@@ -14,8 +14,7 @@ use std::collections::BTreeMap;
 /// Errors of the predictions of held-out matrices: five folds, no matrix in two of them.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct CrossValidation {
-    /// Accuracy of `|predicted - measured|
-    /// measured`, over matrices, kernels, block sizes and value types.
+    /// Accuracy of `|predicted - measured| / measured`, over matrices, kernels, block sizes and value types.
     pub error: Accuracy,
     /// Cost of the first-ranked candidate of each held-out matrix against its best, a value type counted apart.
     pub choice: ChoiceQuality,

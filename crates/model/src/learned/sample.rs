@@ -43,9 +43,9 @@ impl Origin {
     }
 }
 
-/// Weight of a real matrix beside a generated one. Chosen by holding out folders a, b, c and d in turn on an H200 (412
-/// choices): with 1 and 2 the mean error of `best` was 6.05 and 6.01 %, best
-/// chosen 0.9778 and 0.9783, within 5 % 85.0 and 85.4 %.
+/// Weight of a real matrix beside a generated one. Chosen by holding out folders a, b, c and d in turn on an H200
+/// (412 choices): with 1 and 2 the mean error of `best` was 6.05 and 6.01 %, best / chosen 0.9778 and 0.9783,
+/// within 5 % 85.0 and 85.4 %.
 const REAL: f64 = 2.0;
 
 impl LearningSample<'_> {
@@ -54,8 +54,9 @@ impl LearningSample<'_> {
         self.time.0.is_finite() && self.time.0 > 0.0 && self.features.locality.is_some()
     }
 
-    /// How much it counts in learning: `sqrt(best / time)`, 1 for what is best, and [`REAL`] times as much for a matrix from an application. What is far from the best is never chosen,
-    /// so an error there costs little; it is still learned, since people ask for its time.
+    /// Weight in learning: `sqrt(best
+    /// time)`, 1 for the best candidate, and [`REAL`] times as much for a matrix from an application. Candidates
+    /// far from the best are never chosen, so an error there costs little; they are still learned, since their times are asked for, too.
     ///
     /// Which power was chosen by cross-validation on an H200, without folders e and f: with 0 (all count the same) the
     /// first choice was within 5 % of the best for 75.9 % of the matrices, with 1/2 for 76.7, with 1 for 78.2, but then

@@ -71,7 +71,7 @@ pub fn matrix(nrows: u64, mode: u64, max: u64) -> Features {
     Features::from_row_lengths(&lengths, nrows, nrows, 1.0)
 }
 
-/// As if its rows, all alike, lay beside each other.
+/// Features as if the rows, all alike, lay beside each other.
 pub fn located(mut features: Features) -> Features {
     let (nrows, row) = (features.nrows, features.row_max);
     let team_steps = [1, 2, 4, 8, 16, 32].map(|t| (nrows * t).div_ceil(32) * row.div_ceil(t));
@@ -141,7 +141,7 @@ pub fn slower(lengths: RowLengthDistribution) -> f64 {
     }
 }
 
-/// What a profile holds of drawn lengths beside `constant`: the kernels that work by rows.
+/// Observations of drawn lengths beside `constant`: of the kernels that work by rows.
 pub fn drawn(constant: &[Observation]) -> Vec<Observation> {
     let by_rows = constant.iter().filter(|o| o.candidate.kernel.unit() == StripUnit::Rows);
     let drawn = [RowLengthDistribution::Uniform, RowLengthDistribution::Normal];

@@ -67,7 +67,7 @@ pub struct Advice {
     pub model: ModelName,
     /// Best first.
     pub ranked: Vec<Advised>,
-    /// Not possible or not predictable, with the reason.
+    /// Candidates that are impossible or not predictable, with the reason.
     pub refused: Vec<Refused>,
     /// True if the matrix has no non-zeros, so that there is nothing to gain.
     pub is_empty: bool,

@@ -55,7 +55,7 @@ pub enum Reason {
     },
     /// Entries of the file stood on places already taken and were added up.
     Duplicates {
-        /// Such entries.
+        /// Number of such entries.
         duplicates: u64,
         /// Bytes that a product would move with them, over those that it cannot avoid.
         bytes_factor: f64,
@@ -75,7 +75,7 @@ pub enum Reason {
         products: u64,
         /// Conversion and upload.
         cost_s: Seconds,
-        /// These and all products.
+        /// Sum of these and all products.
         of_s: Seconds,
     },
     /// The values of the file are complex, and products are predicted for real ones.

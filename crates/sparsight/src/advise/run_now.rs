@@ -41,13 +41,13 @@ impl RunNowKind {
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct RunNow {
-    /// Its kind.
+    /// Kind of implementation.
     pub kind: RunNowKind,
     /// The candidate, or the one that stands for it.
     pub candidate: Candidate,
     /// Time of one product.
     pub time: Seconds,
-    /// Until its first product; `None` if not measured. Of scipy 0: the matrix is where it is multiplied.
+    /// Time until its first product; `None` if not measured. Of scipy 0: the matrix is where it is multiplied.
     pub preparation: Option<Seconds>,
 }
 

@@ -18,7 +18,7 @@ const SOONER: f64 = 0.9;
 pub struct Verdict<'a> {
     /// The first.
     pub best: &'a Advised,
-    /// Others that are as good, within [`TIE`]: of each kernel the first block size, without the kernel of the best.
+    /// Equals of the best, within [`TIE`]: of each kernel the first block size, without the kernel of the best.
     pub equal: Vec<&'a Advised>,
     /// The fastest of our kernels for CSR as it is: what takes no conversion.
     pub plain_csr: Option<&'a Advised>,
@@ -156,7 +156,8 @@ impl Advised {
 }
 
 impl Advice {
-    /// Verdict for `products` as in the [`Objective`](crate::Objective) of the advice. `None` if no candidate is possible.
+    /// Verdict for `products` as in the [`Objective`](crate::Objective) of the advice. `None` if no candidate is
+    /// possible.
     pub fn verdict(&self, products: Option<u64>) -> Option<Verdict<'_>> {
         let best = self.ranked.first()?;
         let limit = best.cost(products) * (1.0 + TIE);

@@ -169,7 +169,7 @@ pub struct VerdictAnswer {
     pub recommended: Candidate,
     /// True if no candidate is faster than plain CSR, as for every matrix without non-zeros.
     pub gains_nothing: bool,
-    /// Others that are as good, within 5 %: of each kernel the first block size, without the kernel of the best.
+    /// Equals of the best, within 5 %: of each kernel the first block size, without the kernel of the best.
     pub equal: Vec<Candidate>,
     /// The one that is ready soonest among the best and its equals.
     pub soonest_ready: Candidate,
@@ -443,7 +443,7 @@ impl AdvisedCandidate {
         }
     }
 
-    /// Not possible or not predictable.
+    /// Candidates that are impossible or not predictable.
     pub fn refused(candidate: Candidate, why: &Why) -> Self {
         Self {
             candidate: candidate.into(),

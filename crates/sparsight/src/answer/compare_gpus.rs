@@ -75,7 +75,7 @@ pub struct ComparedOnGpus {
 pub struct NumbersOfDevice<'p> {
     /// Name in the request.
     pub id: String,
-    /// One of them as a contender.
+    /// A GPU of the device as a contender.
     pub contender: Contender<'p>,
     /// The links between them, where there are several.
     pub links: Option<LinksAnswer>,

@@ -55,7 +55,7 @@ pub struct CatalogueKernel {
     /// A routine of the vendor's library; absent for kernels of ours.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub vendor: bool,
-    /// Not ranked, and run only where it is named: nowhere was it worth it. Absent for others.
+    /// True if the kernel is not ranked, and run only where it is named: it is worth it nowhere. Absent for others.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub retired: bool,
     /// Names in other libraries, else of its format.

@@ -47,7 +47,7 @@ impl Family<'_> {
         text.parse().ok()
     }
 
-    /// Its non-zeros; larger than any matrix where there is no such recipe.
+    /// Non-zeros of the matrix; larger than any matrix where there is no such recipe.
     fn nnz(&self, value: u64) -> u128 {
         self.member(value).map_or(u128::MAX, |recipe| recipe.size().nnz)
     }

@@ -128,7 +128,7 @@ mod tests {
         fs::canonicalize(folder).unwrap()
     }
 
-    /// The same folder, named from the current directory.
+    /// The folder as a path from the current directory.
     fn relative(folder: &Path) -> PathBuf {
         let here = env::current_dir().unwrap();
         let up: PathBuf = here.components().skip(1).map(|_| "..").collect();

@@ -1,5 +1,5 @@
-//! What is called of NCCL, by name from the library that was found. cudarc would ask the loader for `libnccl.so`, which comes with
-//! its development package alone: what people have is `libnccl.so.2`. Its types are used.
+//! Functions of NCCL, by name from the library that was found. cudarc would load `libnccl.so`, which comes with
+//! the development package alone; most systems have `libnccl.so.2`. cudarc's types are used.
 
 use crate::DeviceError;
 use crate::cuda::library::{NCCL_FILE, require_nccl};

@@ -66,8 +66,8 @@ const LAUNCHERS: [Launcher; 4] = [
 const MEETS_AT: &str = "SPARSIGHT_MEET";
 
 impl Ranks {
-    /// Reads the rank from the environment of torchrun, mpirun (Open MPI, MPICH, Intel's) or srun; `None` if none of them has started this process.
-    /// Rank 0 listens at `SPARSIGHT_MEET=host:port`, else at torchrun's `MASTER_ADDR`, a port above its `MASTER_PORT`.
+    /// Reads the rank from the environment of torchrun, mpirun (Open MPI, MPICH, Intel's) or srun; `None` if none of them has
+    /// started this process. Rank 0 listens at `SPARSIGHT_MEET=host:port`, else at torchrun's `MASTER_ADDR`, a port above its `MASTER_PORT`.
     ///
     /// # Errors
     /// [`DeviceError::Link`] if their values are no rank, or if the meeting place is missing.

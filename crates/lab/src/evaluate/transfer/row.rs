@@ -18,8 +18,7 @@ pub struct TransferRow<G> {
     pub dtype: Dtype,
     /// Matrices counted.
     pub scope: Scope,
-    /// Accuracy of `|predicted - measured|
-    /// measured`, over matrices, block sizes and the kernels of the group.
+    /// Accuracy of `|predicted - measured| / measured`, over matrices, block sizes and the kernels of the group.
     pub error: Accuracy,
     /// Geometric mean of predicted / measured: above 1 says too slow, below 1 too fast.
     pub ratio: f64,

@@ -1,4 +1,4 @@
-//! One line of the body: a place and a value, or in an array a value.
+//! A line of the body: a place and a value, or in an array a value.
 //!
 //! Each grammar stands here twice. The fast form takes what programs write and gives up at anything else; the
 //! careful form takes everything that is allowed and says what is wrong with the rest. Tests hold them together.

@@ -1,4 +1,4 @@
-//! One array of an archive: its header, and its elements in blocks.
+//! An array of an archive: its header, and its elements in blocks.
 //!
 //! ```text
 //! \x93NUMPY  version (2 bytes)  length (2 bytes, from version 2 on 4)

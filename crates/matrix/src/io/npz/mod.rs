@@ -383,7 +383,7 @@ impl File<'_, '_> {
         Ok((shape[0], shape[1]))
     }
 
-    /// As many zeros as there are values, whatever these are; `marked`: 1 where they are other than 0.
+    /// Zeros for all values, whatever these are; `marked`: 1 where they are other than 0.
     fn places<T: Scalar>(&mut self, marked: bool) -> Result<(Vec<T>, Field), ReadError> {
         let (mut data, mut field) = (Vec::new(), Field::Real);
         let is_number = |h: &Header| match h.kind {
