@@ -108,6 +108,6 @@ mod tests {
         let mut large = Vec::new();
         push_signed(&mut large, i64::from(i32::MAX) + 1);
         assert_eq!(take_signed(&mut &large[..]), None);
-        assert!(end(&[1, 2]).unwrap_err().contains("2 bytes"));
+        assert!(end(&[1, 2]).unwrap_err().contains("2 unexpected bytes"));
     }
 }

@@ -108,7 +108,7 @@ fn a_stored_model_reads_back_bit_for_bit_and_damage_is_refused() {
     let error = one_less.join(&body).unwrap_err();
     assert!(error.contains("groups") && error.contains("were learned"), "{error}");
     let error = text.join(&[&body[..], &[0]].concat()).unwrap_err();
-    assert!(error.contains("1 bytes follow"), "{error}");
+    assert!(error.contains("1 unexpected bytes follow"), "{error}");
 }
 
 #[test]

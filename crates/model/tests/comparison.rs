@@ -147,7 +147,9 @@ fn a_stored_comparison_reads_back_and_is_empty_without_its_bytes() {
     let single = Candidate { kernel: Kernel::known("coo"), block: BLOCKS[0], dtype: Dtype::F64 };
     assert_eq!(text.log_ratios(&[single], &features, &facts()), [None]);
     assert!(text.clone().join(&body[..body.len() - 1]).unwrap_err().contains("ends"));
-    assert!(text.clone().join(&[&body[..], &[0]].concat()).unwrap_err().contains("1 bytes follow"));
+    assert!(
+        text.clone().join(&[&body[..], &[0]].concat()).unwrap_err().contains("1 unexpected bytes follow")
+    );
     let fewer = json.replacen("\"blocks\":[64,", "\"blocks\":[", 1);
     let fewer: Comparison = serde_json::from_str(&fewer).unwrap();
     assert!(fewer.join(&body).unwrap_err().contains("candidates"), "trees of others");
