@@ -100,6 +100,7 @@ ALLOWED = {
     "VERSION": "_core.VERSION",
     "profiles": "_core.profiles()",
     "Matrix.dtype": "core.dtype",
+    "Matrix.has_values": "core.has_values",
     "Matrix.nnz": "core.nnz",
     "Matrix.shape": "core.shape",
     "repr of a matrix that was looked at": "repr(matrix)",
