@@ -15,7 +15,7 @@ import scipy.io
 
 COMPLEX = "complex values"
 BEYOND = "integers beyond 2^53, which are rounded and not refused"
-# Deprecations in scipy's own readers, of scipy 1.18 on: the matrix is compared after it.
+# Deprecations that scipy 1.18 announces in readers of its own.
 WARNING = "a warning of scipy's own"
 
 # Not run: one writes values with so many digits, into matrices of up to 10^9 rows, the other is about scipy's threads.
