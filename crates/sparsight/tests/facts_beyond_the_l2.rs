@@ -24,6 +24,10 @@ fn median(mut all: Vec<f64>) -> f64 {
 
 #[test]
 fn beyond_the_l2_rescaling_by_facts_is_within_a_tenth() {
+    if !Path::new(env!("CARGO_MANIFEST_DIR")).exists() {
+        eprintln!("skipped: it reads profiles of the source tree, and was run elsewhere");
+        return;
+    }
     let [h200, h100] = ["nvidia-h200", "nvidia-h100"].map(folder);
     let facts = [&h200, &h100].map(|folder| folder.device().unwrap().facts);
     let key = |record: &CorpusRecord| (record.matrix.clone(), record.dtype);
