@@ -69,6 +69,7 @@ fn measurements_of_another_device_are_carried_over_and_learned_from() {
 fn a_profile_with_a_corpus_advises_by_learned_models() {
     let dir = tempfile::tempdir().unwrap();
     let profile = profile(dir.path(), 31);
+    assert!(profile.was_calibrated_in(Dtype::F64), "from matrices other than those of a calibration, too");
     assert_eq!(profile.models.index.trained_on.len(), 25);
     // The corpus that was made up holds what is ranked.
     for kernel in Kernel::all().filter(|kernel| !kernel.is_retired()) {

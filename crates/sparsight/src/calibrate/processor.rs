@@ -58,20 +58,22 @@ impl Profile {
         Self::of_quiet_calibration(&cpu_calibration_folder(facts)?, &[dtype])
     }
 
-    /// The complete calibration of a processor in `folder` that knows `dtypes` and was made on a quiet machine.
+    /// The calibration of a processor in `folder` that knows `dtypes`, was made on a quiet machine, and learned from all
+    /// [`CPU_CALIBRATION_MATRICES`]: one of an earlier version, which had fewer, is incomplete.
     pub(super) fn of_quiet_calibration(folder: &Path, dtypes: &[Dtype]) -> Option<Self> {
         let profile = Self::load(folder).ok()?;
         let is_quiet = profile.device.provenance.noise.is_none();
-        (is_quiet && dtypes.iter().all(|dtype| profile.was_calibrated_in(*dtype))).then_some(profile)
+        let trained_on = &profile.models.index.trained_on;
+        let is_complete = cpu_calibration_recipes().all(|recipe| trained_on.contains(&name_of(&recipe)));
+        let knows_all = dtypes.iter().all(|dtype| profile.was_calibrated_in(*dtype));
+        (is_quiet && is_complete && knows_all).then_some(profile)
     }
 
-    /// True for a complete calibration of a processor that knows `dtype`: one that learned from fewer matrices than
-    /// [`CPU_CALIBRATION_MATRICES`], as of an earlier version, is not.
+    /// True for a profile of a processor that knows `dtype` and learned from matrices, whichever these are.
     pub fn was_calibrated_in(&self, dtype: Dtype) -> bool {
         let Some(strip) = self.models.strip(Variant::Strip).ok().flatten() else { return false };
         let known = strip.model.fitted().iter().any(|fit| fit.candidate.dtype == dtype);
-        let trained_on = &self.models.index.trained_on;
-        known && cpu_calibration_recipes().all(|recipe| trained_on.contains(&name_of(&recipe)))
+        known && !self.models.index.trained_on.is_empty()
     }
 }
 
