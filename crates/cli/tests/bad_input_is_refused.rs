@@ -3,6 +3,7 @@
 mod support;
 
 use insta::assert_snapshot;
+use std::process::Child;
 use std::time::Duration;
 use support::{json, made_up_profile, run, sparsight, spawn, wait_for_lines};
 
@@ -284,20 +285,22 @@ fn a_damaged_cached_cpu_profile_is_set_aside_and_measured_again() {
         let name = format!("profiles/cpu-2-{slug}.set-aside-{number}");
         text.lines().any(|line| line.contains(file) && line.contains("set aside") && line.contains(&name))
     };
-    // It is set aside before anything is measured again; no calibration is waited for: calibration.rs does that.
-    let begun = |number: u32| {
-        let mut child = spawn(dir.path(), &advise);
-        wait_for_lines(&aside(number).join("device.json"), 1, Duration::from_secs(60));
-        wait_for_lines(&folder.join("benchmark.jsonl"), 3, Duration::from_secs(60));
+    let stopped = |mut child: Child| {
         child.kill().unwrap();
         String::from_utf8(child.wait_with_output().unwrap().stderr).unwrap()
     };
+    // It is set aside before anything is measured again; no calibration is waited for: calibration.rs does that.
+    let begun = |number: u32| {
+        let child = spawn(dir.path(), &advise);
+        wait_for_lines(&aside(number).join("device.json"), 1, Duration::from_secs(60));
+        wait_for_lines(&folder.join("benchmark.jsonl"), 3, Duration::from_secs(60));
+        stopped(child)
+    };
     let continued = || {
         let lines = std::fs::read_to_string(folder.join("benchmark.jsonl")).unwrap().lines().count();
-        let mut child = spawn(dir.path(), &advise);
+        let child = spawn(dir.path(), &advise);
         wait_for_lines(&folder.join("benchmark.jsonl"), lines + 1, Duration::from_secs(60));
-        child.kill().unwrap();
-        String::from_utf8(child.wait_with_output().unwrap().stderr).unwrap()
+        stopped(child)
     };
     let first = begun(1);
     assert!(said(&first, "device.json:1: ", 1), "{first}");
@@ -318,6 +321,8 @@ fn a_damaged_cached_cpu_profile_is_set_aside_and_measured_again() {
     assert_eq!(std::fs::read_to_string(aside(1).join("corpus.jsonl")).unwrap(), corpus);
     let new = std::fs::read_to_string(folder.join("benchmark.jsonl")).unwrap();
     assert!(new.starts_with('{'), "{new}");
+    let corpus_now = std::fs::read_to_string(folder.join("corpus.jsonl")).unwrap_or_default();
+    assert!(!corpus_now.contains("a/grid"), "{corpus_now}");
 
     // A stopped calibration whose files are whole is continued.
     let third = continued();

@@ -109,37 +109,15 @@ fn a_damaged_journal_is_repaired_and_the_original_is_kept() {
 #[test]
 fn a_locked_folder_is_refused_before_anything_is_measured() {
     let dir = tempfile::tempdir().unwrap();
-    let measure = [
-        "lab",
-        "measure",
-        "gallery:stencil2d,n=20",
-        "--device",
-        "cpu",
-        "-j",
-        "2",
-        "-o",
-        "p",
-        "--dtype",
-        "f32",
-    ];
-    let out = run(dir.path(), &measure);
+    let measure = |matrix| {
+        let on_cpu = ["--device", "cpu", "-j", "2", "-o", "p", "--dtype", "f32"];
+        run(dir.path(), &[&["lab", "measure", matrix][..], &on_cpu].concat())
+    };
+    let out = measure("gallery:stencil2d,n=20");
     assert!(out.starts_with("exit code: 0"), "{out}");
     let held = fs::OpenOptions::new().append(true).open(dir.path().join("p/corpus.jsonl")).unwrap();
     held.lock().unwrap();
-    let more = [
-        "lab",
-        "measure",
-        "gallery:stencil2d,n=21",
-        "--device",
-        "cpu",
-        "-j",
-        "2",
-        "-o",
-        "p",
-        "--dtype",
-        "f32",
-    ];
-    let out = run(dir.path(), &more);
+    let out = measure("gallery:stencil2d,n=21");
     assert!(out.starts_with("exit code: 2") && out.contains("another run is writing here"), "{out}");
 }
 

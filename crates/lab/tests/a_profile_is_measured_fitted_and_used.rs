@@ -16,7 +16,7 @@ use sparsight::kernels::{
 use sparsight::matrix::{Bytes, Dtype, Features, Scalar, gallery::Recipe};
 use sparsight::model::{PlacementRule, RowLengthRule};
 use sparsight::models::ModelName;
-use sparsight::profile::{DEVICE_SCHEMA, GridName, ProfileFolder, ProfiledDevice, Provenance};
+use sparsight::profile::{GridName, ProfileFolder, ProfiledDevice};
 use sparsight::records::{BenchmarkOutcome, Outcome};
 use sparsight::{Advisor, Error, Objective, Profile};
 use sparsight_lab::evaluate::evaluate;
@@ -36,18 +36,9 @@ fn profile<T: Scalar>(
     let folder = ProfileFolder::create(path).unwrap();
     let facts = device.facts().clone();
     let grid = Grid::new(&facts, &[T::DTYPE], bound).only(lengths);
-    let provenance = Provenance::now(&facts.driver, 1);
     let conversion = sparsight::calibrate::measure_conversion(device).unwrap();
-    folder
-        .write_device(&ProfiledDevice {
-            schema: DEVICE_SCHEMA.to_owned(),
-            grid: GridName::Full,
-            facts,
-            conversion,
-            converts_from_nnz: None,
-            provenance,
-        })
-        .unwrap();
+    let known = ProfiledDevice::now(facts, GridName::Full, String::new(), 1);
+    folder.write_device(&ProfiledDevice { conversion, ..known }).unwrap();
     let mut journal = folder.benchmark().unwrap();
     let known = journal.records().to_vec();
     instrument(device, &grid, &known, |_| true, |record| journal.append(record)).unwrap();

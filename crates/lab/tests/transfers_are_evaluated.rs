@@ -6,7 +6,7 @@ use sparsight::Error;
 use sparsight::device::timing::Caches;
 use sparsight::kernels::{DeviceFacts, DeviceKind, Kernel};
 use sparsight::matrix::{Bytes, Dtype, Features, RowLengths, Seconds};
-use sparsight::profile::{DEVICE_SCHEMA, GridName, ProfileFolder, ProfiledDevice, Provenance};
+use sparsight::profile::{GridName, ProfileFolder, ProfiledDevice};
 use sparsight::records::{CorpusRecord, Measured, Outcome};
 use sparsight_lab::evaluate::{
     Chooser, Scope, TransferEvaluation, TransferMethod, TransferRow, evaluate_transfer,
@@ -33,17 +33,7 @@ fn write_device(path: &Path, multiprocessors: u32, copy_bytes_per_s: f64, [csr, 
         upload_bytes_per_s: None,
     };
     let folder = ProfileFolder::create(path).unwrap();
-    let (schema, conversion) = (DEVICE_SCHEMA.to_owned(), BTreeMap::new());
-    let provenance = Provenance::now("none", 1);
-    let device = ProfiledDevice {
-        schema,
-        grid: GridName::Quick,
-        facts,
-        conversion,
-        converts_from_nnz: None,
-        provenance,
-    };
-    folder.write_device(&device).unwrap();
+    folder.write_device(&ProfiledDevice::now(facts, GridName::Quick, String::new(), 1)).unwrap();
     let candidate = |id: &str, slowness: f64| {
         let parameters = json!({"strip": 1000, "row_length_s": slowness * 1e-7,
             "over_strips": [slowness * 1e-6, slowness * 5e-7], "row_length": 4});

@@ -7,7 +7,7 @@ use sparsight::device::Device;
 use sparsight::device::timing::Caches;
 use sparsight::kernels::{Candidate, Kernel, catalogue, compulsory_bytes};
 use sparsight::matrix::{Bytes, Dtype, Features, Locality, RowLengths, Seconds};
-use sparsight::profile::{DEVICE_SCHEMA, GridName, ProfileFolder, ProfiledDevice, Provenance};
+use sparsight::profile::{GridName, ProfileFolder, ProfiledDevice};
 use sparsight::records::{CorpusRecord, Measured, Outcome};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -50,19 +50,7 @@ pub fn profile(path: &Path, count: u64) -> Profile {
     let folder = ProfileFolder::create(path).unwrap();
     let facts = Device::<f64>::facts(&device).clone();
     let grid = Grid::new(&facts, &[Dtype::F64], Bytes(1 << 20)).coarse();
-    let provenance = Provenance::now(&facts.driver, 1);
-    let schema = DEVICE_SCHEMA.to_owned();
-    let conversion = BTreeMap::new();
-    folder
-        .write_device(&ProfiledDevice {
-            schema,
-            grid: GridName::Full,
-            facts,
-            conversion,
-            converts_from_nnz: None,
-            provenance,
-        })
-        .unwrap();
+    folder.write_device(&ProfiledDevice::now(facts, GridName::Full, String::new(), 1)).unwrap();
     let mut journal = folder.benchmark().unwrap();
     instrument::<f64>(&device, &grid, &[], |_| true, |record| journal.append(record)).unwrap();
     let mut corpus = folder.corpus().unwrap();
