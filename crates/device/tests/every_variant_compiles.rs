@@ -4,7 +4,7 @@ use sparsight_device::DeviceError;
 use sparsight_device::cuda::{Arch, compile, supported_archs};
 use sparsight_kernels::{
     Candidate, Kernel, KernelSource, benchmark_matrix_source, conversion_source, every_candidate,
-    fused_source, source, timing_source, vector_source,
+    fused_source, row_lengths_source, source, timing_source, vector_source,
 };
 use sparsight_matrix::Dtype;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,7 +23,8 @@ fn candidates(dtype: Dtype) -> impl Iterator<Item = Candidate> {
 
 /// Everything that is ever compiled.
 fn sources() -> Vec<(String, KernelSource)> {
-    let mut sources = vec![("timing".to_owned(), timing_source())];
+    let mut sources =
+        vec![("timing".to_owned(), timing_source()), ("row lengths".to_owned(), row_lengths_source())];
     for dtype in DTYPES {
         sources.push((format!("vectors, {dtype}"), vector_source(dtype)));
         for offset_bytes in [4, 8] {

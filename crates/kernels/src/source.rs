@@ -21,6 +21,7 @@ pub(crate) use helper;
 
 const BENCHMARK_MATRIX: &str = helper!("benchmark_matrix.cu");
 const CONVERT: &str = helper!("convert.cu");
+const ROW_LENGTHS: &str = helper!("row_lengths.cu");
 const SPIN: &str = helper!("spin.cu");
 const VECTORS: &str = helper!("vectors.cu");
 
@@ -109,6 +110,15 @@ pub fn timing_source() -> KernelSource {
     }
 }
 
+/// Source of the kernel that counts row lengths.
+pub fn row_lengths_source() -> KernelSource {
+    KernelSource {
+        text: ROW_LENGTHS.to_owned(),
+        definitions: vec![format!("BLOCK={HELPER_BLOCK}")],
+        entry_points: names(&["row_lengths"]),
+    }
+}
+
 /// Source of the kernels that combine vectors of `dtype`, and sum over them.
 pub fn vector_source(dtype: Dtype) -> KernelSource {
     KernelSource {
@@ -172,6 +182,7 @@ mod tests {
                 conversion_source(Dtype::F64, 8),
                 timing_source(),
                 vector_source(Dtype::F64),
+                row_lengths_source(),
             ]);
         for source in sources {
             let code = code(&source.text);
@@ -213,7 +224,7 @@ mod tests {
     fn the_kernels_include_nothing_and_have_no_macro_bodies() {
         let recipes = Kernel::all().filter_map(Kernel::recipe);
         let texts = recipes.flat_map(|recipe| recipe.sources).copied();
-        for text in texts.chain([BENCHMARK_MATRIX, CONVERT, SPIN]) {
+        for text in texts.chain([BENCHMARK_MATRIX, CONVERT, ROW_LENGTHS, SPIN]) {
             assert!(!text.contains("#include") && !text.contains("#define"));
             assert!(text.starts_with("#line 1 \""));
         }

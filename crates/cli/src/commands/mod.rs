@@ -13,6 +13,7 @@ mod lab;
 mod plan;
 mod report;
 mod rules;
+mod run;
 
 use crate::args::Global;
 use crate::context::Context;
@@ -53,6 +54,7 @@ pub(crate) enum Command {
     Plan(plan::Plan),
     Report(report::Report),
     Rules(rules::Rules),
+    Run(run::Run),
     Bench(bench::Bench),
     Calibrate(calibrate::Calibrate),
     Info(info::Info),
@@ -67,7 +69,7 @@ pub(crate) enum Command {
 /// Headings of `--help`, and the commands below each.
 const GROUPS: [(&str, &[&str]); 4] = [
     ("Predict and choose:", &["advise", "compare", "plan", "report", "rules"]),
-    ("Run and measure:", &["bench", "calibrate"]),
+    ("Run and measure:", &["run", "bench", "calibrate"]),
     ("List and describe:", &["info", "devices", "kernels", "gallery"]),
     ("More:", &["lab", "completions", "help"]),
 ];
@@ -128,6 +130,7 @@ impl Command {
             Self::Plan(plan) => plan.run(context),
             Self::Report(report) => report.run(context),
             Self::Rules(rules) => rules.run(context),
+            Self::Run(run) => run.run(),
             Self::Bench(bench) => bench.run(context),
             Self::Calibrate(calibrate) => calibrate.run(context),
             Self::Info(info) => info.run(context),

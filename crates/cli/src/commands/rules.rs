@@ -25,14 +25,15 @@ pub(crate) struct Rules {
     /// Folder of the profile
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// Candidates to choose from: cusparse (its CSR, COO and sliced ELL), csr (our kernels for CSR as it is) or all of ours except BSR and
-    /// DIA, whose feasibility does not follow from the row offsets
+    /// Candidates to choose from: cusparse (its CSR, COO and sliced ELL), csr (our kernels for CSR and tables beside it), in-place (those
+    /// that read nothing but CSR, cuSPARSE's among them), or all of ours except BSR and DIA, whose feasibility does not follow from the
+    /// row offsets
     #[arg(long, value_name = "SET", default_value = "all")]
     candidates: Set,
     /// Most leaves of the tree
     #[arg(long, value_name = "N", default_value = "8", value_parser = leaves)]
     leaves: NonZeroUsize,
-    /// Language of the source: hpp (C++), c or py; or json, the tree as in --json
+    /// Language of the source: hpp (C++), c, py or rs; or json, the tree as in --json
     #[arg(long, value_name = "LANGUAGE", default_value = "hpp")]
     format: Form,
     /// Matrices to learn from, by the start of their names, such as a/,b/; the others are the test set [default: those of `lab fit
@@ -81,6 +82,7 @@ impl FromStr for Form {
 enum Set {
     Cusparse,
     Csr,
+    InPlace,
     All,
 }
 
@@ -89,6 +91,7 @@ impl Set {
         match self {
             Self::Cusparse => "cusparse",
             Self::Csr => "csr",
+            Self::InPlace => "in-place",
             Self::All => "all",
         }
     }
@@ -99,6 +102,7 @@ impl Set {
         match self {
             Self::Cusparse => vendors && format.name() != "bcsr",
             Self::Csr => !vendors && format.is_csr(),
+            Self::InPlace => !vendors && format.name() == "csr",
             Self::All => !vendors && !["bsr", "dia"].contains(&format.name()),
         }
     }

@@ -14,13 +14,13 @@
 //! each product, L2 flushed before the first of them; it holds the cost of two events, about a microsecond, for
 //! every product, which no difference of batches cancels.
 
-use super::context::{Context, named};
+use super::context::Context;
+use super::event::Event;
 use super::module::Module;
-use super::shared_word::SharedWord;
+use super::shared_words::SharedWords;
 use crate::DeviceError;
 use crate::gpu::{DeviceArray, Extent, LaunchShape, Memory, Module as _};
 use crate::timing::Caches;
-use cudarc::driver::{result, sys};
 use sparsight_kernels::HELPER_BLOCK;
 use sparsight_matrix::{Bytes, Seconds};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -60,9 +60,9 @@ pub(super) struct BatchTimer {
     context: Arc<Context>,
     module: Arc<Module>,
     /// The last ticket that the host let go; the device polls it.
-    released: SharedWord,
+    released: SharedWords,
     /// The last ticket for which the device waited in vain.
-    timed_out: SharedWord,
+    timed_out: SharedWords,
     /// A word to which a kernel that reads arrays might write, so that its reads cannot be optimised away.
     never: DeviceArray<u32>,
     /// State of the batch; one batch at a time.
@@ -99,8 +99,8 @@ impl BatchTimer {
         Ok(Self {
             context: Arc::clone(context),
             module,
-            released: SharedWord::new(context)?,
-            timed_out: SharedWord::new(context)?,
+            released: SharedWords::new(context, 1)?,
+            timed_out: SharedWords::new(context, 1)?,
             never: DeviceArray::new(&(Arc::clone(context) as Arc<dyn Memory>), 1)?,
             state: Mutex::new(State { ticket: 0, queue: QUEUE, events: Vec::new(), flush: None }),
             l2,
@@ -204,12 +204,12 @@ impl BatchTimer {
         };
         let queued = queue();
         // Let go and wait, whatever happened: nothing may be left spinning.
-        self.released.set(ticket);
+        self.released.set(0, ticket);
         let waited = self.context.synchronize();
         queued?;
         waited?;
 
-        if self.timed_out.get() == ticket {
+        if self.timed_out.get(0) == ticket {
             return Ok(None);
         }
         let mut total = 0.0;
@@ -240,43 +240,5 @@ impl BatchTimer {
         let buffer = DeviceArray::<u32>::zeroed(&memory, (count * FLUSH_ELEMENT / 4) as usize)?;
         let args = [count, buffer.address(), self.never.address(), 1];
         Ok(Flush { args, _buffer: buffer })
-    }
-}
-
-/// A mark in the stream that the device stamps with the time.
-#[derive(Debug)]
-struct Event {
-    context: Arc<Context>,
-    raw: sys::CUevent,
-}
-
-// SAFETY: as for `Context`, whose handles may be used from any thread.
-unsafe impl Send for Event {}
-
-impl Event {
-    fn new(context: &Arc<Context>) -> Result<Self, DeviceError> {
-        // The default flags: with time stamps.
-        let raw = named("cuEventCreate", result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT))?;
-        Ok(Self { context: Arc::clone(context), raw })
-    }
-
-    fn record(&self, context: &Context) -> Result<(), DeviceError> {
-        // SAFETY: event and stream were created in the same context and are alive.
-        named("cuEventRecord", unsafe { result::event::record(self.raw, context.stream()) })
-    }
-
-    fn seconds_until(&self, end: &Self) -> Result<f64, DeviceError> {
-        // SAFETY: both were created with time stamps and recorded in the same stream, which was waited for.
-        let ms = named("cuEventElapsedTime", unsafe { result::event::elapsed(self.raw, end.raw) })?;
-        Ok(f64::from(ms) / 1e3)
-    }
-}
-
-impl Drop for Event {
-    fn drop(&mut self) {
-        if let Ok(_entered) = self.context.enter() {
-            // SAFETY: created in `new`, destroyed only here.
-            let _ = unsafe { result::event::destroy(self.raw) };
-        }
     }
 }

@@ -44,6 +44,22 @@ pub(super) fn named<T>(call: &'static str, result: Result<T, DriverError>) -> Re
     })
 }
 
+/// Handle of the current context of this thread, 0 without one.
+pub(super) fn current() -> Result<usize, DeviceError> {
+    let mut raw = std::ptr::null_mut();
+    // SAFETY: the pointer is to a live handle.
+    named("cuCtxGetCurrent", unsafe { sys::cuCtxGetCurrent(&raw mut raw) }.result())?;
+    Ok(raw as usize)
+}
+
+/// Number of the device of the current context of this thread.
+pub(super) fn current_device() -> Result<usize, DeviceError> {
+    let mut device = 0;
+    // SAFETY: the pointer is to a live number.
+    named("cuCtxGetDevice", unsafe { sys::cuCtxGetDevice(&raw mut device) }.result())?;
+    Ok(device.max(0) as usize)
+}
+
 impl Context {
     /// The context of device `device`. The driver must have been initialised.
     pub(super) fn retain(device: sys::CUdevice) -> Result<Self, DeviceError> {
@@ -92,6 +108,10 @@ impl Context {
             named("cuCtxPushCurrent", unsafe { sys::cuCtxPushCurrent_v2(self.raw) }.result())?;
         }
         Ok(Entered { pushed, thread: PhantomData })
+    }
+
+    pub(super) fn handle(&self) -> usize {
+        self.raw as usize
     }
 
     pub(super) fn device(&self) -> sys::CUdevice {

@@ -96,7 +96,7 @@ impl CustomKernel {
         move |products| {
             // SAFETY: as the caller promises.
             let mut launch = || unsafe { self.module.queue(0, shape, &words, None) };
-            let time = self.gpu.timer.time(products, 1, caches, &[], &mut launch)?;
+            let time = self.gpu.timer()?.time(products, 1, caches, &[], &mut launch)?;
             Ok(Batch { time, clock: Gpu::clock(self.gpu.as_ref()) })
         }
     }

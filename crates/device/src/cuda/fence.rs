@@ -54,7 +54,7 @@ impl StreamFence {
 }
 
 /// Returns whether the stream is captured into a graph.
-fn is_captured(stream: sys::CUstream) -> Result<bool, DeviceError> {
+pub(super) fn is_captured(stream: sys::CUstream) -> Result<bool, DeviceError> {
     let mut status = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
     // SAFETY: the stream is alive, and the pointer is to a live value.
     let asked = unsafe { sys::cuStreamIsCapturing(stream, &raw mut status) };

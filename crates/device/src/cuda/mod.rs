@@ -12,7 +12,8 @@
 //! context, part, facts          a GPU or a part of one, opened; its attributes and rates
 //! compiler, kernel_cache        NVRTC, and compiled kernels on disk
 //! module, batch, fence, nvml    launches, timed batches, order between streams, the clock
-//! staging, shared_word          large uploads; words that host and GPU share
+//! event, row_lengths            in streams of another library: the time between two points, and row lengths
+//! staging, shared_words         large uploads; words that host and GPU share
 //! cusparse/, nccl/              the vendor's products; links between GPUs
 //! library/, trusted             where driver and libraries are found, and which files may be loaded
 //! custom                        people's own kernels, timed as ours are
@@ -26,6 +27,7 @@ mod compiler;
 mod context;
 mod cusparse;
 mod custom;
+mod event;
 mod facts;
 mod fence;
 mod kernel_cache;
@@ -34,7 +36,8 @@ mod module;
 mod nccl;
 mod nvml;
 mod part;
-mod shared_word;
+mod row_lengths;
+mod shared_words;
 mod staging;
 mod trusted;
 
@@ -42,10 +45,12 @@ pub use crate::gpu::Element;
 pub use compiler::{Arch, compile, nvrtc_version, supported_archs};
 pub use cusparse::cusparse_version;
 pub use custom::{Argument, CustomKernel, DeviceMemory, Shape};
+pub use event::Stopwatch;
 pub use kernel_cache::{KernelCache, catalogue_hash, key};
 pub use library::{safe_loader_path, search_libraries_in};
 pub use nccl::{Identity, Nccl, Ranks};
 pub use part::PartSizes;
+pub use row_lengths::{QueuedCount, RowLengthCounter, RowLengthSummary};
 
 use crate::gpu::{
     ConvertOn, DeviceMatrix, Extent, Fence, Gpu, GpuDevice, Memory, Module as GpuModule, Vectors,
@@ -61,7 +66,7 @@ use module::Module;
 use nvml::ClockReader;
 use sparsight_kernels::{BenchmarkMatrix, DeviceFacts, Format, Kernel, KernelSource, Vendor, timing_source};
 use sparsight_matrix::{Csr, Dtype, Limits, Scalar, Seconds};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Oldest driver that has every function called here: R570, which speaks CUDA 12.8.
 const OLDEST_CUDA: u32 = 12_080;
@@ -80,7 +85,8 @@ pub struct Cuda {
 /// The driver's side of it.
 #[derive(Debug)]
 struct CudaGpu {
-    timer: BatchTimer,
+    /// Made when first needed: its kernels have to be compiled.
+    timer: OnceLock<BatchTimer>,
     /// Opened when first needed.
     library: Mutex<Option<Arc<Library>>>,
     compiler: Compiler,
@@ -159,6 +165,48 @@ impl Cuda {
         context::device_of_address(address)
     }
 
+    /// Handle of the context that is current on this thread, 0 without one. The driver must be here: [`Cuda::count`] says so. Opens
+    /// nothing; a call that takes well below a microsecond.
+    ///
+    /// # Errors
+    /// A failed call.
+    pub fn current_context() -> Result<usize, DeviceError> {
+        context::current()
+    }
+
+    /// Number of the device whose context is current on this thread.
+    ///
+    /// # Errors
+    /// A failed call, also without a context.
+    pub fn current_device() -> Result<usize, DeviceError> {
+        context::current_device()
+    }
+
+    /// Handle of the device's primary context, in which everything lies.
+    pub fn context_handle(&self) -> usize {
+        self.gpu.context.handle()
+    }
+
+    /// Lets this thread allocate and load while other threads capture streams into graphs, which would else break these captures.
+    ///
+    /// # Errors
+    /// A failed call.
+    pub fn work_beside_captures() -> Result<(), DeviceError> {
+        use cudarc::driver::sys::{CUstreamCaptureMode, cuThreadExchangeStreamCaptureMode};
+        let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+        // SAFETY: the pointer is to a live value.
+        let set = unsafe { cuThreadExchangeStreamCaptureMode(&raw mut mode) };
+        named("cuThreadExchangeStreamCaptureMode", set.result())
+    }
+
+    /// Returns whether `stream` is captured into a graph.
+    ///
+    /// # Errors
+    /// A failed call.
+    pub fn is_captured(stream: Stream<'_>) -> Result<bool, DeviceError> {
+        fence::is_captured(stream.as_raw().cast())
+    }
+
     fn device(index: usize) -> Result<cudarc::driver::sys::CUdevice, DeviceError> {
         let count = Self::count()?;
         if index >= count {
@@ -195,19 +243,21 @@ impl Cuda {
 
     fn in_context(context: Context, measures_rates: bool) -> Result<Self, DeviceError> {
         let context = Arc::new(context);
-        let mut facts = facts::read(&context)?;
+        let facts = facts::read(&context)?;
         let compiler = Compiler {
             arch: facts.compute_capability.unwrap_or_default(),
             nvrtc: nvrtc_version()?,
             cache: KernelCache::from_environment(),
         };
-        let timing = Arc::new(compiler.load(&context, &timing_source())?);
-        let timer = BatchTimer::new(&context, timing, facts.l2_bytes, facts.multiprocessors)?;
+        let (library, clock, timer) =
+            (Mutex::new(None), ClockReader::open(context.device()), OnceLock::new());
+        let mut gpu = CudaGpu { timer, library, compiler, facts, clock, context };
         if measures_rates {
-            facts::measure_rates(&mut facts, &context, &timer)?;
+            let mut facts = gpu.facts.clone();
+            facts::measure_rates(&mut facts, &gpu.context, gpu.timer()?)?;
+            gpu.facts = facts;
         }
-        let (library, clock) = (Mutex::new(None), ClockReader::open(context.device()));
-        let gpu = Arc::new(CudaGpu { timer, library, compiler, facts, clock, context });
+        let gpu = Arc::new(gpu);
         Ok(Self { device: GpuDevice::new(Arc::clone(&gpu) as _), gpu })
     }
 
@@ -266,6 +316,17 @@ impl Cuda {
 }
 
 impl CudaGpu {
+    /// What measures batches.
+    fn timer(&self) -> Result<&BatchTimer, DeviceError> {
+        if let Some(timer) = self.timer.get() {
+            return Ok(timer);
+        }
+        let module = Arc::new(self.compiler.load(&self.context, &timing_source())?);
+        let (l2, multiprocessors) = (self.facts.l2_bytes, self.facts.multiprocessors);
+        let timer = BatchTimer::new(&self.context, module, l2, multiprocessors)?;
+        Ok(self.timer.get_or_init(|| timer))
+    }
+
     /// The vendor's library on this device.
     fn library(&self) -> Result<Arc<Library>, DeviceError> {
         let mut library = self.library.lock().unwrap_or_else(PoisonError::into_inner);
@@ -320,7 +381,7 @@ impl Gpu for CudaGpu {
         touched: &[Extent],
         product: &mut dyn FnMut() -> Result<(), DeviceError>,
     ) -> Result<Seconds, DeviceError> {
-        self.timer.time(products, entries, caches, touched, product)
+        self.timer()?.time(products, entries, caches, touched, product)
     }
 
     fn clock(&self) -> Option<Clock> {

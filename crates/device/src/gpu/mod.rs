@@ -16,6 +16,7 @@
 //! matrix        a matrix on the GPU, and the launches that multiply with it
 //! operand       one format, to time its candidates; generate: benchmark matrices
 //! product       row blocks in several formats, fused or one after another; kernels of a user's file
+//! in_place      products with a CSR of another owner, which stays where it is
 //! values, resident, reordered   other values; a CSR that lies on the GPU; another order of rows and columns
 //! share, distributed, link      the part of one GPU among several; all GPUs of a process; how they exchange x
 //! plan_digest   digest by which ranks in several processes compare their plans
@@ -27,6 +28,7 @@ mod device;
 mod distributed;
 mod free_grid;
 mod generate;
+mod in_place;
 mod link;
 mod matrix;
 mod operand;
@@ -41,6 +43,7 @@ mod values;
 pub use array::{DeviceArray, Element};
 pub use device::{ConvertOn, GpuDevice};
 pub use distributed::DistributedProduct;
+pub use in_place::{CsrAddresses, InPlace};
 pub use link::{Link, Message};
 pub use matrix::DeviceMatrix;
 pub use plan_digest::PlanDigest;

@@ -1,4 +1,4 @@
-//! Rules as a text that a library can paste: nested ifs, in C++, C or Python.
+//! Rules as a text that a library can paste: nested ifs, in C++, C, Python or Rust.
 
 use super::{Guard, Quantity, Rule, Rules};
 use sparsight_kernels::Candidate;
@@ -15,18 +15,21 @@ pub enum Language {
     C,
     /// Python.
     Py,
+    /// Rust: a function of the crate.
+    Rs,
 }
 
 impl Language {
     /// All, as people write them.
-    pub const ALL: [(Self, &'static str); 3] = [(Self::Hpp, "hpp"), (Self::C, "c"), (Self::Py, "py")];
+    pub const ALL: [(Self, &'static str); 4] =
+        [(Self::Hpp, "hpp"), (Self::C, "c"), (Self::Py, "py"), (Self::Rs, "rs")];
 }
 
 impl FromStr for Language {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
         let found = Self::ALL.into_iter().find(|(_, name)| *name == text);
-        found.map(|(language, _)| language).ok_or_else(|| format!("'{text}' is none of hpp, c, py"))
+        found.map(|(language, _)| language).ok_or_else(|| format!("'{text}' is none of hpp, c, py, rs"))
     }
 }
 
@@ -57,7 +60,7 @@ impl Rules {
         ifs(&mut text, &self.rule, (language, &otherwise), 1);
         text.push_str(match language {
             Language::Hpp => "}\n\n}  // namespace sparsight_rules\n",
-            Language::C => "}\n",
+            Language::C | Language::Rs => "}\n",
             Language::Py => "",
         });
         text
@@ -69,7 +72,7 @@ impl Rules {
         match language {
             Language::Hpp => format!("{name}_{dtype}_otherwise"),
             Language::C => format!("sparsight_{name}_{dtype}_otherwise"),
-            Language::Py => format!("{}_OTHERWISE", format!("{name}_{dtype}").to_uppercase()),
+            Language::Py | Language::Rs => format!("{}_OTHERWISE", format!("{name}_{dtype}").to_uppercase()),
         }
     }
 
@@ -81,7 +84,7 @@ impl Rules {
         let guards = self.rule.taken().into_iter().filter_map(|taken| Guard::of(taken.format()));
         asked.extend(guards.flat_map(|guard| guard.asked()));
         let constant = self.otherwise_in(language, name);
-        let of_c = || unused(&asked) + &derived(&asked, language);
+        let of_c = || unused(&asked, language) + &derived(&asked, language);
         let about = |comment: &str| {
             [
                 "The id of the candidate to run; row_min, row_max and row_std: least, largest and standard deviation of the row lengths.",
@@ -116,6 +119,17 @@ impl Rules {
                 names.join(", "),
                 derived(&asked, language)
             ),
+            Language::Rs => {
+                let is_guarded = self.rule.taken().iter().any(|taken| Guard::of(taken.format()).is_some());
+                let fallback = format!("pub(crate) const {constant}: &str = {otherwise};\n\n");
+                format!(
+                    "{}{}pub(crate) fn {name}_{dtype}({}: f64) -> &'static str {{\n{}",
+                    if is_guarded { fallback } else { String::new() },
+                    about("///"),
+                    names.join(": f64, "),
+                    of_c()
+                )
+            }
         }
     }
 }
@@ -135,6 +149,7 @@ fn commented(language: Language, line: &str) -> String {
             .trim_end()
             .to_owned(),
         // A backslash, or three letters that stand for one, would join the next line to the comment.
+        Language::Rs => format!("// {line}").trim_end().to_owned(),
         Language::Hpp | Language::C if line.ends_with('\\') || line.ends_with("??/") => format!("// {line}."),
         Language::Hpp | Language::C => format!("// {line}").trim_end().to_owned(),
     }
@@ -159,6 +174,7 @@ fn is_ratio(quantity: Quantity) -> bool {
 fn derived(asked: &BTreeSet<Quantity>, language: Language) -> String {
     let line = |name: &str, value: &str, guard: &str| match language {
         Language::Py => format!("    {name} = {value} if {guard} > 0 else 0.0\n"),
+        Language::Rs => format!("    let {name} = if {guard} > 0.0 {{ {value} }} else {{ 0.0 }};\n"),
         Language::Hpp | Language::C => format!("    const double {name} = {guard} > 0 ? {value} : 0.0;\n"),
     };
     let mut text = String::new();
@@ -174,7 +190,7 @@ fn derived(asked: &BTreeSet<Quantity>, language: Language) -> String {
 }
 
 /// Tells compilers which arguments are not asked for.
-fn unused(asked: &BTreeSet<Quantity>) -> String {
+fn unused(asked: &BTreeSet<Quantity>, language: Language) -> String {
     let is_used = |argument: &Quantity| {
         let needs_it = |ratio: &Quantity| match argument {
             Quantity::Rows | Quantity::NonZeros => is_ratio(*ratio) || *ratio == Quantity::RowMean,
@@ -186,7 +202,8 @@ fn unused(asked: &BTreeSet<Quantity>) -> String {
     };
     let mut text = String::new();
     for argument in ARGUMENTS.iter().filter(|argument| !is_used(argument)) {
-        let _ = writeln!(text, "    (void){};", argument.name());
+        let (before, name) = (if language == Language::Rs { "let _ = " } else { "(void)" }, argument.name());
+        let _ = writeln!(text, "    {before}{name};");
     }
     text
 }
@@ -207,6 +224,7 @@ fn returned(candidate: Candidate, language: Language, otherwise: &str) -> String
     }
     match language {
         Language::Py => format!("{id} if {holds} else {otherwise}"),
+        Language::Rs => format!("if {holds} {{ {id} }} else {{ {otherwise} }}"),
         Language::Hpp | Language::C => format!("{holds} ? {id} : {otherwise}"),
     }
 }
@@ -223,6 +241,7 @@ fn ifs(text: &mut String, rule: &Rule<Candidate>, (language, otherwise): (Langua
             let name = quantity.name();
             let (opens, closes) = match language {
                 Language::Py => (format!("if {name} <= {threshold:?}:"), ""),
+                Language::Rs => (format!("if {name} <= {threshold:?} {{"), "}"),
                 _ => (format!("if ({name} <= {threshold:?}) {{"), "}"),
             };
             let _ = writeln!(text, "{indent}{opens}");

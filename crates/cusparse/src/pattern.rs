@@ -1,0 +1,285 @@
+//! A pattern of non-zeros, as far as it is known by its addresses and sizes, and the way to the faster of cuSPARSE and sparsight.
+//!
+//! ```text
+//! 8 products       cuSPARSE: most patterns of a program that makes new ones all the time are seen no more often
+//! counting         row lengths, by one launch in the program's stream             (without a preprocess step)
+//! loading          the worker reads what it may read, asks the models, compiles   (cuSPARSE multiplies meanwhile)
+//! timing           cuSPARSE and each of the kernels chosen: once, then three times between two events
+//! decided          the fastest kernel if it gains 3 %, else cuSPARSE
+//! ```
+//! Models choose what is tried; only what was faster in the program itself is used. After 4,096 products a pattern without a preprocess
+//! step begins from the start: another matrix may stand at the same addresses.
+
+use crate::gpu::{self, Gpu};
+use crate::load::Entrant;
+use crate::product::{Key, Product};
+use crate::real::{SUCCESS, Status};
+use crate::settings::{Mode, Settings};
+use crate::source::Source;
+use crate::{load, worker};
+use sparsight::device::Stream;
+use sparsight::device::cuda::{Cuda, QueuedCount, RowLengthSummary, Stopwatch};
+use sparsight::device::gpu::InPlace;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+/// Products before anything is done.
+const SETTLED: u64 = 8;
+/// Products of each that are timed.
+const REPEATS: usize = 3;
+/// A kernel is used if it takes at most this part of cuSPARSE's time.
+const GAIN: f64 = 0.97;
+/// Products after which a pattern begins from the start.
+const REVIEW: u64 = 4096;
+
+/// A pattern.
+#[derive(Debug)]
+pub(crate) struct Pattern {
+    pub(crate) source: Arc<Source>,
+    seen: AtomicU64,
+    trial: Mutex<Trial>,
+    /// Kernels to be tried, once the worker has them; none if it found none.
+    pub(crate) entrants: Arc<OnceLock<Vec<Entrant>>>,
+    /// The kernel that is used, `None` for cuSPARSE.
+    decided: OnceLock<Option<Arc<InPlace>>>,
+    /// The one stream in which a kernel runs that must not run twice at a time; 0 before the first product, and then one more than
+    /// the handle.
+    stream: AtomicUsize,
+}
+
+/// Progress of a trial.
+#[derive(Debug, Default)]
+struct Trial {
+    stage: Stage,
+    /// Times of cuSPARSE, then those of each entrant.
+    runs: Vec<Runs>,
+}
+
+#[derive(Debug, Default)]
+enum Stage {
+    #[default]
+    Settling,
+    Counting(QueuedCount),
+    Loading,
+    Timing,
+}
+
+/// Products of one entrant.
+#[derive(Debug, Default)]
+struct Runs {
+    /// The first, which may load code, was not timed but has run.
+    warm: bool,
+    watches: Vec<Stopwatch>,
+}
+
+impl Runs {
+    fn is_complete(&self) -> bool {
+        self.watches.len() >= REPEATS
+    }
+
+    /// The least time, `None` while one is not known.
+    fn least(&self) -> Option<f64> {
+        let times = self.watches.iter().map(|watch| watch.time().ok().flatten().map(|time| time.0));
+        times.collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::min)
+    }
+}
+
+impl Pattern {
+    pub(crate) fn new(source: Source) -> Self {
+        Self {
+            source: Arc::new(source),
+            seen: AtomicU64::new(0),
+            trial: Mutex::default(),
+            entrants: Arc::default(),
+            decided: OnceLock::new(),
+            stream: AtomicUsize::new(0),
+        }
+    }
+
+    /// Returns true while the worker has not yet loaded what was asked of it.
+    pub(crate) fn is_loading(&self) -> bool {
+        let trial = self.trial.lock().unwrap_or_else(PoisonError::into_inner);
+        matches!(trial.stage, Stage::Loading) && self.entrants.get().is_none()
+    }
+
+    /// Returns true if the pattern should begin from the start.
+    pub(crate) fn is_due_for_review(&self) -> bool {
+        let products = self.seen.load(Ordering::Relaxed);
+        !self.source.stays && self.decided.get().is_some() && products >= REVIEW
+    }
+
+    /// Multiplies by the kernel decided on, by the next one to be tried, or by cuSPARSE: `theirs`.
+    ///
+    /// # Safety
+    /// The product is that of a call of `cusparseSpMV`, and `theirs` gives that call to cuSPARSE.
+    pub(crate) unsafe fn multiply(&self, product: &Product, theirs: &dyn Fn() -> Status) -> Status {
+        let seen = self.seen.fetch_add(1, Ordering::Relaxed) + 1;
+        if let Some(decided) = self.decided.get() {
+            let Some(kernel) = decided else { return theirs() };
+            if !self.may_run(kernel, product) {
+                return theirs();
+            }
+            // SAFETY: as the caller promises.
+            let queued = unsafe { kernel.queue(&product.csr, &product.v, stream(product)) };
+            if queued.is_err() {
+                return theirs();
+            }
+            self.source.totals.count_ours();
+            return SUCCESS;
+        }
+        if (seen <= SETTLED && Settings::get().mode != Mode::Verify) || worker::is_stopped() {
+            return theirs();
+        }
+        // Another thread multiplies with the same matrix: one of them tries.
+        let Ok(mut trial) = self.trial.try_lock() else { return theirs() };
+        let Some(gpu) = gpu::of_context(self.source.key.context) else { return theirs() };
+        if Cuda::is_captured(stream(product)).unwrap_or(true) {
+            return theirs();
+        }
+        // SAFETY: as the caller promises.
+        unsafe { self.step(&mut trial, &gpu, product, theirs) }
+    }
+
+    /// Returns whether the kernel may run in this stream now. One with a table lives no longer than its descriptor, so it is not
+    /// captured into a graph, and one that must not run twice at a time stays in one stream.
+    fn may_run(&self, kernel: &InPlace, product: &Product) -> bool {
+        if kernel.is_exclusive() {
+            let own = product.stream as usize + 1;
+            let before = self.stream.compare_exchange(0, own, Ordering::Relaxed, Ordering::Relaxed);
+            if before.is_err_and(|other| other != own) {
+                return false;
+            }
+        }
+        !kernel.has_table() || !Cuda::is_captured(stream(product)).unwrap_or(true)
+    }
+
+    /// One product on the way to a decision.
+    ///
+    /// # Safety
+    /// As [`Pattern::multiply`].
+    unsafe fn step(
+        &self,
+        trial: &mut Trial,
+        gpu: &Arc<Gpu>,
+        product: &Product,
+        theirs: &dyn Fn() -> Status,
+    ) -> Status {
+        let stage = std::mem::take(&mut trial.stage);
+        trial.stage = match stage {
+            Stage::Settling if self.source.stays => self.load(gpu, product, None),
+            Stage::Settling => {
+                let Key { row_ptr, nrows, offset_bytes, .. } = self.source.key;
+                // SAFETY: cuSPARSE is about to read the row offsets in this stream.
+                let queued = unsafe { gpu.counter.queue(row_ptr, nrows, offset_bytes, stream(product)) };
+                match queued {
+                    Ok(Some(count)) => Stage::Counting(count),
+                    Ok(None) => Stage::Settling,
+                    Err(_) => return self.decide(None, theirs),
+                }
+            }
+            Stage::Counting(count) => match gpu.counter.take(count) {
+                Ok(lengths) => self.load(gpu, product, Some(lengths)),
+                Err(count) => Stage::Counting(count),
+            },
+            Stage::Loading if self.entrants.get().is_some() => Stage::Timing,
+            other => other,
+        };
+        if trial.runs.is_empty() {
+            trial.runs.push(Runs::default());
+        }
+        // cuSPARSE is timed while kernels are compiled.
+        if !trial.runs[0].is_complete() {
+            return timed(&mut trial.runs[0], gpu, product, theirs);
+        }
+        let (Stage::Timing, Some(entrants)) = (&trial.stage, self.entrants.get()) else { return theirs() };
+        if entrants.is_empty() {
+            return self.decide(None, theirs);
+        }
+        trial.runs.resize_with(entrants.len() + 1, Runs::default);
+        let open = (0..entrants.len()).find(|at| !trial.runs[at + 1].is_complete());
+        let Some(at) = open else {
+            return self.judge(trial, gpu, entrants, theirs);
+        };
+        let kernel = &entrants[at].1;
+        if !self.may_run(kernel, product) {
+            return theirs();
+        }
+        let ours = || {
+            // SAFETY: as the caller promises.
+            let queued = unsafe { kernel.queue(&product.csr, &product.v, stream(product)) };
+            if queued.is_err() {
+                return theirs();
+            }
+            self.source.totals.count_ours();
+            SUCCESS
+        };
+        timed(&mut trial.runs[at + 1], gpu, product, &ours)
+    }
+
+    /// Lets the worker find and load the kernels to be tried.
+    fn load(&self, gpu: &Arc<Gpu>, product: &Product, lengths: Option<RowLengthSummary>) -> Stage {
+        let Ok(reached) = gpu.stopwatch() else { return Stage::Settling };
+        // What was queued in the program's stream before it may write to the row offsets.
+        if reached.begin(stream(product)).and_then(|()| reached.end(stream(product))).is_err() {
+            return Stage::Settling;
+        }
+        let (source, gpu, entrants) = (Arc::clone(&self.source), Arc::clone(gpu), Arc::clone(&self.entrants));
+        worker::ask(move || {
+            while matches!(reached.time(), Ok(None)) && !worker::is_stopped() {
+                std::thread::sleep(Duration::from_micros(200));
+            }
+            let found = load::entrants(&source, &gpu, lengths.as_ref());
+            gpu.keep([reached]);
+            let _ = entrants.set(found);
+        });
+        Stage::Loading
+    }
+
+    /// Decides by the times, once all are there.
+    fn judge(
+        &self,
+        trial: &mut Trial,
+        gpu: &Gpu,
+        entrants: &[Entrant],
+        theirs: &dyn Fn() -> Status,
+    ) -> Status {
+        let Some(times) = trial.runs.iter().map(Runs::least).collect::<Option<Vec<f64>>>() else {
+            return theirs();
+        };
+        gpu.keep(trial.runs.drain(..).flat_map(|runs| runs.watches));
+        let best = (0..entrants.len()).min_by(|a, b| times[a + 1].total_cmp(&times[b + 1]));
+        let best = best.expect("there are entrants");
+        let gains = times[best + 1] <= GAIN * times[0];
+        self.source
+            .totals
+            .tell(|told| told.timed = Some((times[0], entrants[best].0, times[best + 1], gains)));
+        let chosen = gains.then(|| Arc::clone(&entrants[best].1));
+        self.decide(chosen, theirs)
+    }
+
+    fn decide(&self, kernel: Option<Arc<InPlace>>, theirs: &dyn Fn() -> Status) -> Status {
+        let _ = self.decided.set(kernel);
+        theirs()
+    }
+}
+
+/// The stream of a product.
+pub(crate) fn stream(product: &Product) -> Stream<'_> {
+    // SAFETY: it is the stream of the handle that the caller of cuSPARSE has given.
+    unsafe { Stream::from_raw(product.stream) }
+}
+
+/// Runs a product; from the second of these runs on between two events.
+fn timed(runs: &mut Runs, gpu: &Gpu, product: &Product, run: &dyn Fn() -> Status) -> Status {
+    if !std::mem::replace(&mut runs.warm, true) {
+        return run();
+    }
+    let Ok(watch) = gpu.stopwatch() else { return run() };
+    let begun = watch.begin(stream(product));
+    let status = run();
+    if status == SUCCESS && begun.is_ok() && watch.end(stream(product)).is_ok() {
+        runs.watches.push(watch);
+    }
+    status
+}

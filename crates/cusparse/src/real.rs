@@ -1,0 +1,158 @@
+//! cuSPARSE itself: the functions behind those that this library exports, and those that are asked about descriptors.
+
+use libc::{c_char, c_int, c_void};
+use std::sync::OnceLock;
+
+/// `cusparseStatus_t`.
+pub(crate) type Status = c_int;
+/// `CUSPARSE_STATUS_SUCCESS`.
+pub(crate) const SUCCESS: Status = 0;
+/// `CUSPARSE_STATUS_NOT_INITIALIZED`: the answer where there is no cuSPARSE at all.
+pub(crate) const NOT_INITIALIZED: Status = 1;
+
+/// The one major version whose contract is known here; its soname.
+const MAJOR: c_int = 12;
+const SONAME: &std::ffi::CStr = c"libcusparse.so.12";
+
+/// `cusparseSpMV` and its preprocess step: handle, operation, alpha, matrix, x, beta, y, compute type, algorithm, buffer.
+pub(crate) type SpMv = unsafe extern "C" fn(
+    *mut c_void,
+    c_int,
+    *const c_void,
+    *const c_void,
+    *const c_void,
+    *const c_void,
+    *mut c_void,
+    c_int,
+    c_int,
+    *mut c_void,
+) -> Status;
+
+/// `cusparseCreateCsr` and `cusparseCreateConstCsr`.
+pub(crate) type CreateCsr = unsafe extern "C" fn(
+    *mut *mut c_void,
+    i64,
+    i64,
+    i64,
+    *const c_void,
+    *const c_void,
+    *const c_void,
+    c_int,
+    c_int,
+    c_int,
+    c_int,
+) -> Status;
+
+type CsrGet = unsafe extern "C" fn(
+    *const c_void,
+    *mut i64,
+    *mut i64,
+    *mut i64,
+    *mut *const c_void,
+    *mut *const c_void,
+    *mut *const c_void,
+    *mut c_int,
+    *mut c_int,
+    *mut c_int,
+    *mut c_int,
+) -> Status;
+
+/// The functions of the library that is next in the order of look-ups.
+#[derive(Debug)]
+pub(crate) struct Cusparse {
+    pub(crate) spmv: Option<SpMv>,
+    pub(crate) preprocess: Option<SpMv>,
+    pub(crate) destroy_matrix: Option<unsafe extern "C" fn(*const c_void) -> Status>,
+    pub(crate) create_csr: Option<CreateCsr>,
+    pub(crate) create_const_csr: Option<CreateCsr>,
+    /// Asked about descriptors; `None` where one of them is missing or the version is another one: all is left to cuSPARSE then.
+    pub(crate) getters: Option<Getters>,
+}
+
+/// Functions that read handles and descriptors.
+#[derive(Debug)]
+pub(crate) struct Getters {
+    pub(crate) stream: unsafe extern "C" fn(*mut c_void, *mut *mut c_void) -> Status,
+    pub(crate) pointer_mode: unsafe extern "C" fn(*mut c_void, *mut c_int) -> Status,
+    pub(crate) format: unsafe extern "C" fn(*const c_void, *mut c_int) -> Status,
+    pub(crate) csr: CsrGet,
+    pub(crate) vector:
+        unsafe extern "C" fn(*const c_void, *mut i64, *mut *const c_void, *mut c_int) -> Status,
+}
+
+/// Looks functions up in the next library, or in a cuSPARSE that was loaded out of the global scope.
+struct Library(Option<*mut c_void>);
+
+impl Library {
+    fn find() -> Self {
+        // SAFETY: nothing is loaded, only what is there is found.
+        let loaded = unsafe { libc::dlopen(SONAME.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+        Self((!loaded.is_null()).then_some(loaded))
+    }
+
+    fn address(&self, name: &std::ffi::CStr) -> Option<*mut c_void> {
+        let name: *const c_char = name.as_ptr();
+        // SAFETY: the name ends with NUL.
+        let next = unsafe { libc::dlsym(libc::RTLD_NEXT, name) };
+        let found = if next.is_null() {
+            // SAFETY: as above, and the handle is open.
+            self.0.map_or(next, |handle| unsafe { libc::dlsym(handle, name) })
+        } else {
+            next
+        };
+        (!found.is_null()).then_some(found)
+    }
+
+    /// # Safety
+    /// `F` is a pointer to a function, of the type that cuSPARSE documents for that name.
+    unsafe fn function<F: Copy>(&self, name: &std::ffi::CStr) -> Option<F> {
+        const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
+        // SAFETY: as the caller promises.
+        self.address(name).map(|address| unsafe { std::mem::transmute_copy(&address) })
+    }
+}
+
+impl Cusparse {
+    /// The library, looked up once.
+    pub(crate) fn get() -> &'static Self {
+        static CUSPARSE: OnceLock<Cusparse> = OnceLock::new();
+        CUSPARSE.get_or_init(|| {
+            let library = Library::find();
+            // SAFETY: the types are those of cuSPARSE 12's reference.
+            unsafe {
+                Self {
+                    spmv: library.function(c"cusparseSpMV"),
+                    preprocess: library.function(c"cusparseSpMV_preprocess"),
+                    destroy_matrix: library.function(c"cusparseDestroySpMat"),
+                    create_csr: library.function(c"cusparseCreateCsr"),
+                    create_const_csr: library.function(c"cusparseCreateConstCsr"),
+                    getters: Getters::of(&library),
+                }
+            }
+        })
+    }
+}
+
+impl Getters {
+    /// # Safety
+    /// The library is a cuSPARSE.
+    unsafe fn of(library: &Library) -> Option<Self> {
+        // SAFETY: the types are those of cuSPARSE's reference; the pointer is to a live number.
+        unsafe {
+            let property: unsafe extern "C" fn(c_int, *mut c_int) -> Status =
+                library.function(c"cusparseGetProperty")?;
+            let mut major = 0;
+            // `MAJOR_VERSION` is 0.
+            if property(0, &raw mut major) != SUCCESS || major != MAJOR {
+                return None;
+            }
+            Some(Self {
+                stream: library.function(c"cusparseGetStream")?,
+                pointer_mode: library.function(c"cusparseGetPointerMode")?,
+                format: library.function(c"cusparseSpMatGetFormat")?,
+                csr: library.function(c"cusparseConstCsrGet")?,
+                vector: library.function(c"cusparseConstDnVecGet")?,
+            })
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Events: marks in a stream that the device stamps with the time.
+
+use super::Cuda;
+use super::context::{Context, named};
+use crate::{DeviceError, Stream};
+use cudarc::driver::{result, sys};
+use sparsight_matrix::Seconds;
+use std::sync::Arc;
+
+/// A mark in a stream that the device stamps with the time.
+#[derive(Debug)]
+pub(super) struct Event {
+    context: Arc<Context>,
+    raw: sys::CUevent,
+}
+
+// SAFETY: as for `Context`, whose handles may be used from any thread.
+unsafe impl Send for Event {}
+// SAFETY: the driver's functions on events may be called from several threads.
+unsafe impl Sync for Event {}
+
+impl Event {
+    pub(super) fn new(context: &Arc<Context>) -> Result<Self, DeviceError> {
+        // The default flags: with time stamps.
+        let raw = named("cuEventCreate", result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT))?;
+        Ok(Self { context: Arc::clone(context), raw })
+    }
+
+    /// Queues the mark in the stream of the context.
+    pub(super) fn record(&self, context: &Context) -> Result<(), DeviceError> {
+        // SAFETY: event and stream were created in the same context and are alive.
+        named("cuEventRecord", unsafe { result::event::record(self.raw, context.stream()) })
+    }
+
+    /// Seconds from this mark to `end`, both of which were reached.
+    pub(super) fn seconds_until(&self, end: &Self) -> Result<f64, DeviceError> {
+        // SAFETY: both were created with time stamps and recorded in the same stream, which was waited for.
+        let ms = named("cuEventElapsedTime", unsafe { result::event::elapsed(self.raw, end.raw) })?;
+        Ok(f64::from(ms) / 1e3)
+    }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        if let Ok(_entered) = self.context.enter() {
+            // SAFETY: created in `new`, destroyed only here.
+            let _ = unsafe { result::event::destroy(self.raw) };
+        }
+    }
+}
+
+/// Time between two points of a stream of another library, asked for without waiting.
+#[derive(Debug)]
+pub struct Stopwatch {
+    context: Arc<Context>,
+    begin: Event,
+    end: Event,
+}
+
+impl Cuda {
+    /// A stopwatch for streams of this device.
+    ///
+    /// # Errors
+    /// A failed call.
+    pub fn stopwatch(&self) -> Result<Stopwatch, DeviceError> {
+        let context = Arc::clone(&self.gpu.context);
+        let _entered = context.enter()?;
+        let (begin, end) = (Event::new(&context)?, Event::new(&context)?);
+        Ok(Stopwatch { context: Arc::clone(&context), begin, end })
+    }
+}
+
+impl Stopwatch {
+    /// Marks the beginning of what is timed.
+    ///
+    /// # Errors
+    /// A failed call.
+    pub fn begin(&self, stream: Stream<'_>) -> Result<(), DeviceError> {
+        self.record(&self.begin, stream)
+    }
+
+    /// Marks its end.
+    ///
+    /// # Errors
+    /// A failed call.
+    pub fn end(&self, stream: Stream<'_>) -> Result<(), DeviceError> {
+        self.record(&self.end, stream)
+    }
+
+    fn record(&self, event: &Event, stream: Stream<'_>) -> Result<(), DeviceError> {
+        let _entered = self.context.enter()?;
+        // SAFETY: the event is alive, and so is the stream, as its maker has promised.
+        named("cuEventRecord", unsafe { result::event::record(event.raw, stream.as_raw().cast()) })
+    }
+
+    /// The time, `None` while its end was not reached.
+    ///
+    /// # Errors
+    /// A failed call.
+    pub fn time(&self) -> Result<Option<Seconds>, DeviceError> {
+        let _entered = self.context.enter()?;
+        // SAFETY: the event is alive.
+        let state = unsafe { sys::cuEventQuery(self.end.raw) };
+        if state == sys::CUresult::CUDA_ERROR_NOT_READY {
+            return Ok(None);
+        }
+        named("cuEventQuery", state.result())?;
+        self.begin.seconds_until(&self.end).map(|time| Some(Seconds(time)))
+    }
+}
