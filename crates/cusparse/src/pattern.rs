@@ -8,18 +8,19 @@
 //! decided          the fastest kernel if it gains 3 %, else cuSPARSE
 //! ```
 //! Models choose what is tried; only what was faster in the program itself is used. After 4,096 products a pattern without a preprocess
-//! step begins from the start: another matrix may stand at the same addresses.
+//! step begins from the start: another matrix may stand at the same addresses. What was decided on before multiplies meanwhile.
 
 use crate::gpu::{self, Gpu};
 use crate::load::Entrant;
 use crate::product::{Key, Product};
-use crate::real::{SUCCESS, Status};
+use crate::real::{EXECUTION_FAILED, SUCCESS, Status};
 use crate::settings::{Mode, Settings};
 use crate::source::Source;
 use crate::{load, worker};
 use sparsight::device::Stream;
 use sparsight::device::cuda::{Cuda, QueuedCount, RowLengthSummary, Stopwatch};
 use sparsight::device::gpu::InPlace;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -32,6 +33,8 @@ const REPEATS: usize = 3;
 const GAIN: f64 = 0.97;
 /// Products after which a pattern begins from the start.
 const REVIEW: u64 = 4096;
+/// `CU_STREAM_PER_THREAD`, which stands for another stream in each thread.
+const PER_THREAD: usize = 2;
 
 /// A pattern.
 #[derive(Debug)]
@@ -43,6 +46,8 @@ pub(crate) struct Pattern {
     pub(crate) entrants: Arc<OnceLock<Vec<Entrant>>>,
     /// The kernel that is used, `None` for cuSPARSE.
     decided: OnceLock<Option<Arc<InPlace>>>,
+    /// The one that is used until then.
+    before: Option<Arc<InPlace>>,
     /// The one stream in which a kernel runs that must not run twice at a time; 0 before the first product, and then one more than
     /// the handle.
     stream: AtomicUsize,
@@ -70,16 +75,21 @@ enum Stage {
 struct Runs {
     /// The first, which may load code, was not timed but has run.
     warm: bool,
+    /// The kernel cannot run these products.
+    is_out: bool,
     watches: Vec<Stopwatch>,
 }
 
 impl Runs {
     fn is_complete(&self) -> bool {
-        self.watches.len() >= REPEATS
+        self.is_out || self.watches.len() >= REPEATS
     }
 
     /// The least time, `None` while one is not known.
     fn least(&self) -> Option<f64> {
+        if self.is_out {
+            return Some(f64::INFINITY);
+        }
         let times = self.watches.iter().map(|watch| watch.time().ok().flatten().map(|time| time.0));
         times.collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::min)
     }
@@ -93,8 +103,15 @@ impl Pattern {
             trial: Mutex::default(),
             entrants: Arc::default(),
             decided: OnceLock::new(),
+            before: None,
             stream: AtomicUsize::new(0),
         }
+    }
+
+    /// The same pattern, from the start.
+    pub(crate) fn renewed(&self) -> Self {
+        let source = Source::new(self.source.key, Arc::clone(&self.source.totals), self.source.stays);
+        Self { before: self.decided.get().cloned().flatten(), ..Self::new(source) }
     }
 
     /// Returns true while the worker has not yet loaded what was asked of it.
@@ -115,30 +132,44 @@ impl Pattern {
     /// The product is that of a call of `cusparseSpMV`, and `theirs` gives that call to cuSPARSE.
     pub(crate) unsafe fn multiply(&self, product: &Product, theirs: &dyn Fn() -> Status) -> Status {
         let seen = self.seen.fetch_add(1, Ordering::Relaxed) + 1;
-        if let Some(decided) = self.decided.get() {
-            let Some(kernel) = decided else { return theirs() };
-            if !self.may_run(kernel, product) {
-                return theirs();
+        let usual = || match self.decided.get().unwrap_or(&self.before) {
+            Some(kernel) if suits(kernel, product) && self.may_run(kernel, product) => {
+                // SAFETY: as the caller promises.
+                unsafe { self.by(kernel, product, theirs) }.status
             }
-            // SAFETY: as the caller promises.
-            let queued = unsafe { kernel.queue(&product.csr, &product.v, stream(product)) };
-            if queued.is_err() {
-                return theirs();
-            }
-            self.source.totals.count_ours();
-            return SUCCESS;
-        }
-        if (seen <= SETTLED && Settings::get().mode != Mode::Verify) || worker::is_stopped() {
-            return theirs();
+            _ => theirs(),
+        };
+        let is_settling = seen <= SETTLED && Settings::get().mode != Mode::Verify;
+        if self.decided.get().is_some() || is_settling || worker::is_stopped() {
+            return usual();
         }
         // Another thread multiplies with the same matrix: one of them tries.
-        let Ok(mut trial) = self.trial.try_lock() else { return theirs() };
-        let Some(gpu) = gpu::of_context(self.source.key.context) else { return theirs() };
+        let Ok(mut trial) = self.trial.try_lock() else { return usual() };
+        let Some(gpu) = gpu::of_context(self.source.key.context) else { return usual() };
         if Cuda::is_captured(stream(product)).unwrap_or(true) {
-            return theirs();
+            return usual();
         }
         // SAFETY: as the caller promises.
-        unsafe { self.step(&mut trial, &gpu, product, theirs) }
+        unsafe { self.step(&mut trial, &gpu, product, theirs) }.unwrap_or_else(usual)
+    }
+
+    /// Multiplies by that kernel; by cuSPARSE if its launch fails.
+    ///
+    /// # Safety
+    /// As [`Pattern::multiply`], and the kernel suits the product.
+    unsafe fn by(&self, kernel: &InPlace, product: &Product, theirs: &dyn Fn() -> Status) -> Ran {
+        // SAFETY: as the caller promises.
+        match unsafe { kernel.queue(&product.csr, &product.v, stream(product)) } {
+            Ok(()) => {
+                self.source.totals.count_ours();
+                Ran { status: SUCCESS, as_asked: true }
+            }
+            // Part of the product will be in y.
+            Err((begun, _)) if begun > 0 && product.v.beta != 0.0 => {
+                Ran { status: EXECUTION_FAILED, as_asked: false }
+            }
+            Err(_) => Ran { status: theirs(), as_asked: false },
+        }
     }
 
     /// Returns whether the kernel may run in this stream now. One with a table lives no longer than its descriptor, so it is not
@@ -154,7 +185,7 @@ impl Pattern {
         !kernel.has_table() || !Cuda::is_captured(stream(product)).unwrap_or(true)
     }
 
-    /// One product on the way to a decision.
+    /// One product on the way to a decision; `None` if it was not computed.
     ///
     /// # Safety
     /// As [`Pattern::multiply`].
@@ -164,7 +195,7 @@ impl Pattern {
         gpu: &Arc<Gpu>,
         product: &Product,
         theirs: &dyn Fn() -> Status,
-    ) -> Status {
+    ) -> Option<Status> {
         let stage = std::mem::take(&mut trial.stage);
         trial.stage = match stage {
             Stage::Settling if self.source.stays => self.load(gpu, product, None),
@@ -175,12 +206,12 @@ impl Pattern {
                 match queued {
                     Ok(Some(count)) => Stage::Counting(count),
                     Ok(None) => Stage::Settling,
-                    Err(_) => return self.decide(None, theirs),
+                    Err(_) => return self.decide(None),
                 }
             }
-            Stage::Counting(count) => match gpu.counter.take(count) {
-                Ok(lengths) => self.load(gpu, product, Some(lengths)),
-                Err(count) => Stage::Counting(count),
+            Stage::Counting(count) => match count.summary() {
+                Some(lengths) => self.load(gpu, product, Some(lengths)),
+                None => Stage::Counting(count),
             },
             Stage::Loading if self.entrants.get().is_some() => Stage::Timing,
             other => other,
@@ -190,31 +221,29 @@ impl Pattern {
         }
         // cuSPARSE is timed while kernels are compiled.
         if !trial.runs[0].is_complete() {
-            return timed(&mut trial.runs[0], gpu, product, theirs);
+            let run = || Ran { status: theirs(), as_asked: true };
+            return Some(timed(&mut trial.runs[0], gpu, product, &run));
         }
-        let (Stage::Timing, Some(entrants)) = (&trial.stage, self.entrants.get()) else { return theirs() };
+        let (Stage::Timing, Some(entrants)) = (&trial.stage, self.entrants.get()) else { return None };
         if entrants.is_empty() {
-            return self.decide(None, theirs);
+            return self.decide(None);
         }
         trial.runs.resize_with(entrants.len() + 1, Runs::default);
         let open = (0..entrants.len()).find(|at| !trial.runs[at + 1].is_complete());
         let Some(at) = open else {
-            return self.judge(trial, gpu, entrants, theirs);
+            return self.judge(trial, gpu, entrants);
         };
-        let kernel = &entrants[at].1;
-        if !self.may_run(kernel, product) {
-            return theirs();
+        let (kernel, runs) = (&entrants[at].1, &mut trial.runs[at + 1]);
+        if !suits(kernel, product) {
+            runs.is_out = true;
+            return None;
         }
-        let ours = || {
-            // SAFETY: as the caller promises.
-            let queued = unsafe { kernel.queue(&product.csr, &product.v, stream(product)) };
-            if queued.is_err() {
-                return theirs();
-            }
-            self.source.totals.count_ours();
-            SUCCESS
-        };
-        timed(&mut trial.runs[at + 1], gpu, product, &ours)
+        if !self.may_run(kernel, product) {
+            return None;
+        }
+        // SAFETY: as the caller promises.
+        let run = || unsafe { self.by(kernel, product, theirs) };
+        Some(timed(runs, gpu, product, &run))
     }
 
     /// Lets the worker find and load the kernels to be tried.
@@ -229,7 +258,9 @@ impl Pattern {
             while matches!(reached.time(), Ok(None)) && !worker::is_stopped() {
                 std::thread::sleep(Duration::from_micros(200));
             }
-            let found = load::entrants(&source, &gpu, lengths.as_ref());
+            // After a panic there are none, so that cuSPARSE is decided on.
+            let find = AssertUnwindSafe(|| load::entrants(&source, &gpu, lengths.as_ref()));
+            let found = catch_unwind(find).unwrap_or_default();
             gpu.keep([reached]);
             let _ = entrants.set(found);
         });
@@ -237,31 +268,35 @@ impl Pattern {
     }
 
     /// Decides by the times, once all are there.
-    fn judge(
-        &self,
-        trial: &mut Trial,
-        gpu: &Gpu,
-        entrants: &[Entrant],
-        theirs: &dyn Fn() -> Status,
-    ) -> Status {
-        let Some(times) = trial.runs.iter().map(Runs::least).collect::<Option<Vec<f64>>>() else {
-            return theirs();
-        };
+    fn judge(&self, trial: &mut Trial, gpu: &Gpu, entrants: &[Entrant]) -> Option<Status> {
+        let times = trial.runs.iter().map(Runs::least).collect::<Option<Vec<f64>>>()?;
         gpu.keep(trial.runs.drain(..).flat_map(|runs| runs.watches));
         let best = (0..entrants.len()).min_by(|a, b| times[a + 1].total_cmp(&times[b + 1]));
         let best = best.expect("there are entrants");
         let gains = times[best + 1] <= GAIN * times[0];
-        self.source
-            .totals
-            .tell(|told| told.timed = Some((times[0], entrants[best].0, times[best + 1], gains)));
-        let chosen = gains.then(|| Arc::clone(&entrants[best].1));
-        self.decide(chosen, theirs)
+        if times[best + 1].is_finite() {
+            let timed = Some((times[0], entrants[best].0, times[best + 1], gains));
+            self.source.totals.tell(|told| told.timed = timed);
+        }
+        self.decide(gains.then(|| Arc::clone(&entrants[best].1)))
     }
 
-    fn decide(&self, kernel: Option<Arc<InPlace>>, theirs: &dyn Fn() -> Status) -> Status {
+    fn decide(&self, kernel: Option<Arc<InPlace>>) -> Option<Status> {
         let _ = self.decided.set(kernel);
-        theirs()
+        None
     }
+}
+
+/// Result of a product.
+struct Ran {
+    status: Status,
+    /// False if the kernel that was asked for could not be launched.
+    as_asked: bool,
+}
+
+/// Returns whether a kernel can ever run products as this one: one that must not run twice at a time has to know the stream.
+pub(crate) fn suits(kernel: &InPlace, product: &Product) -> bool {
+    kernel.takes(&product.csr) && (!kernel.is_exclusive() || product.stream as usize != PER_THREAD)
 }
 
 /// The stream of a product.
@@ -271,15 +306,14 @@ pub(crate) fn stream(product: &Product) -> Stream<'_> {
 }
 
 /// Runs a product; from the second of these runs on between two events.
-fn timed(runs: &mut Runs, gpu: &Gpu, product: &Product, run: &dyn Fn() -> Status) -> Status {
-    if !std::mem::replace(&mut runs.warm, true) {
-        return run();
-    }
-    let Ok(watch) = gpu.stopwatch() else { return run() };
-    let begun = watch.begin(stream(product));
-    let status = run();
-    if status == SUCCESS && begun.is_ok() && watch.end(stream(product)).is_ok() {
-        runs.watches.push(watch);
+fn timed(runs: &mut Runs, gpu: &Gpu, product: &Product, run: &dyn Fn() -> Ran) -> Status {
+    let watch = if runs.warm { gpu.stopwatch().ok() } else { None };
+    runs.warm = true;
+    let watch = watch.filter(|watch| watch.begin(stream(product)).is_ok());
+    let Ran { status, as_asked } = run();
+    runs.is_out |= !as_asked;
+    if status == SUCCESS && as_asked {
+        runs.watches.extend(watch.filter(|watch| watch.end(stream(product)).is_ok()));
     }
     status
 }
