@@ -32,7 +32,7 @@ fn captures_of_other_threads_stay_whole() {
 
 #[test]
 fn kernels_that_must_not_run_twice_at_a_time_do_not_run_in_streams_of_threads() {
-    let Some(said) = Run::of("per-thread-streams").with_fast_tables().said() else { return };
+    let Some(said) = Run::of_theirs("per-thread-streams").with_fast_tables().said() else { return };
     assert_eq!(said.number("tabled in threads"), 0, "{said:?}");
 }
 

@@ -35,21 +35,21 @@ fn check(run: Run, reason: &str) {
 
 #[test]
 fn another_version_of_cusparse_gets_everything() {
-    check(Run::of("many-products").with("STAND_IN_MAJOR", "13"), "");
+    check(Run::of_theirs("many-products").with("STAND_IN_MAJOR", "13"), "");
 }
 
 #[test]
 fn without_a_driver_cusparse_gets_everything() {
-    check(Run::of("many-products").without_driver(), "no product that could be replaced was seen");
+    check(Run::of_theirs("many-products").without_driver(), "no product that could be replaced was seen");
     check(
-        Run::of("many-products").with("STAND_IN_DRIVER", "12000"),
+        Run::of_theirs("many-products").with("STAND_IN_DRIVER", "12000"),
         "no product that could be replaced was seen",
     );
 }
 
 #[test]
 fn without_nvrtc_cusparse_gets_everything() {
-    let run = Run::of("many-products").with_libraries(&["cuda", "cusparse"]);
+    let run = Run::of_theirs("many-products").with_libraries(&["cuda", "cusparse"]);
     let Some(said) = run.with("SPARSIGHT_CUSPARSE", "report").said() else { return };
     if said.errors.contains("no NVRTC library was found") {
         assert_eq!(said.only("steady"), THEIRS, "{said:?}");
@@ -60,7 +60,7 @@ fn without_nvrtc_cusparse_gets_everything() {
 
 #[test]
 fn a_gpu_without_a_profile_is_left_to_cusparse() {
-    let run = Run::of("many-products").with("STAND_IN_NAME", "Some GPU");
+    let run = Run::of_theirs("many-products").with("STAND_IN_NAME", "Some GPU");
     check(
         run,
         "left to cuSPARSE: Some GPU has no profile, so that nothing is known of it; `sparsight calibrate` measures it",
@@ -69,11 +69,13 @@ fn a_gpu_without_a_profile_is_left_to_cusparse() {
 
 #[test]
 fn a_context_of_the_programs_own_is_left_to_cusparse() {
-    check(Run::of("another-context"), "the program works in a context of its own");
+    check(Run::of_theirs("another-context"), "the program works in a context of its own");
 }
 
 #[test]
 fn a_driver_that_refuses_counts_leaves_everything_to_cusparse() {
-    let Some(said) = Run::of("many-products").with("STAND_IN_FAILS", "row_lengths").said() else { return };
+    let Some(said) = Run::of_theirs("many-products").with("STAND_IN_FAILS", "row_lengths").said() else {
+        return;
+    };
     assert_eq!(said.only("steady"), THEIRS, "{said:?}");
 }

@@ -9,7 +9,9 @@ fn off_leaves_everything_to_cusparse_and_an_unknown_setting_does_so_with_a_word(
     for (setting, told) in
         [("off", ""), ("fast", "SPARSIGHT_CUSPARSE=fast is none of on, off, report, verify")]
     {
-        let Some(said) = Run::of("many-products").with("SPARSIGHT_CUSPARSE", setting).said() else { return };
+        let Some(said) = Run::of_theirs("many-products").with("SPARSIGHT_CUSPARSE", setting).said() else {
+            return;
+        };
         assert_eq!(said.only("steady"), theirs);
         assert!(said.errors.contains(told) && said.errors.is_empty() == told.is_empty(), "{said:?}");
     }
@@ -64,7 +66,9 @@ fn a_report_that_cannot_be_written_is_printed() {
 
 #[test]
 fn verification_finds_right_kernels_right() {
-    for arguments in ["many-products products=30", "many-products preprocess f32 products=30"] {
+    for arguments in
+        ["many-products products=30 patience=100", "many-products preprocess f32 products=30 patience=100"]
+    {
         let Some(said) = Run::of(arguments).with("SPARSIGHT_CUSPARSE", "verify").said() else { return };
         assert!(said.only("steady").cusparse == 30, "{said:?}");
         assert!(said.errors.contains(" of what rounding explains: right"), "{said:?}");
@@ -74,7 +78,7 @@ fn verification_finds_right_kernels_right() {
 #[test]
 fn verification_finds_a_wrong_kernel() {
     for kernel in ["csr_vector", "csr_scalar"] {
-        let run = Run::of("many-products products=30").with("SPARSIGHT_CUSPARSE", "verify");
+        let run = Run::of("many-products products=30 patience=100").with("SPARSIGHT_CUSPARSE", "verify");
         let Some(said) = run.with("STAND_IN_WRONG", kernel).said() else { return };
         if said.errors.contains("please report it") {
             assert!(said.errors.contains(" of what rounding explains: WRONG"), "{said:?}");
@@ -86,7 +90,7 @@ fn verification_finds_a_wrong_kernel() {
 
 #[test]
 fn verification_that_fails_leaves_the_y_of_cusparse() {
-    let run = Run::of("many-products products=30").with("SPARSIGHT_CUSPARSE", "verify");
+    let run = Run::of("many-products products=30 patience=100").with("SPARSIGHT_CUSPARSE", "verify");
     let Some(said) = run.with("STAND_IN_FAILS", "csr_vector").said() else { return };
     assert_eq!(said.only("steady").cusparse, 30, "{said:?}");
 }

@@ -10,8 +10,8 @@
 //     STAND_IN_READ_MS         milliseconds of a copy to the host
 //     STAND_IN_NOTHING         1: kernels compute nothing
 //
-// Rules of the real driver that are held here, each counted where it is broken: memory is alive when kernels and copies touch it, wide
-// loads are aligned, no call that may wait is made while a stream is captured unless the thread allows it.
+// Rules of the real driver that are held here, each counted where it is broken: memory is alive when kernels and copies touch it, no
+// call that may wait is made while a stream is captured unless the thread allows it.
 
 #include "counts.hpp"
 
@@ -605,7 +605,7 @@ int cuModuleGetFunction(void** function, void* module, const char* name)
     for (const Kernel& kernel : KERNELS) {
         if (std::strcmp(kernel.name, name) == 0) {
             const char* const wrong = std::getenv("STAND_IN_WRONG");
-            const bool is_tabled = kernel.parameters > 9 || std::strstr(name, "_rest");
+            const bool is_tabled = kernel.parameters > 9;
             *function = new Function{
                 &kernel,
                 kernel.bodies[of.is_double][of.is_wide],
