@@ -7,7 +7,7 @@ use crate::worker;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Bytes that are read at a time: short enough that whoever destroys the descriptor does not wait for long.
+/// Bytes that are read at a time: short enough that the thread that destroys the descriptor does not wait for long.
 const PIECE: usize = 16 << 20;
 
 /// What is known of a pattern beside its progress.
