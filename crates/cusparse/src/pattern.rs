@@ -1,14 +1,16 @@
 //! A pattern of non-zeros, as far as it is known by its addresses and sizes, and the way to the faster of cuSPARSE and sparsight.
 //!
 //! ```text
-//! 8 products       cuSPARSE: most patterns of a program that makes new ones all the time are seen no more often
-//! counting         row lengths, by one launch in the program's stream             (without a preprocess step)
-//! loading          the worker reads what it may read, asks the models, compiles   (cuSPARSE multiplies meanwhile)
-//! timing           cuSPARSE and each of the kernels chosen: once, then three times between two events
-//! decided          the fastest kernel if it gains 3 %, else cuSPARSE
+//! 8 products   cuSPARSE: most patterns of a program that makes new ones all the time are seen no more often
+//! counting     row lengths, by one launch in the program's stream             (without a preprocess step)
+//! loading      the worker reads what it may read, asks the models, compiles   (cuSPARSE multiplies meanwhile, and is timed)
+//! singles      each of the kernels chosen: once, then three times between two events
+//! windows      cuSPARSE and the fastest of them in turn, three times 8 products: what the program makes of it
+//! decided      the kernel if it gains 3 % by single products and loses nothing in windows, else cuSPARSE
 //! ```
-//! Models choose what is tried; only what was faster in the program itself is used. After 4,096 products a pattern without a preprocess
-//! step begins from the start: another matrix may stand at the same addresses.
+//! Models choose what is tried; only what was faster in the program itself is used. A single product tells kernels apart, but holds what
+//! the host takes to launch it, which a program that is ahead of the GPU does not wait for: hence windows. After 4,096 products a
+//! pattern without a preprocess step begins from the start: another matrix may stand at the same addresses.
 
 use crate::gpu::{self, Gpu};
 use crate::load::Entrant;
@@ -17,21 +19,26 @@ use crate::real::{SUCCESS, Status};
 use crate::settings::{Mode, Settings};
 use crate::source::Source;
 use crate::{load, worker};
-use sparsight::device::Stream;
 use sparsight::device::cuda::{Cuda, QueuedCount, RowLengthSummary, Stopwatch};
 use sparsight::device::gpu::InPlace;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use sparsight::device::{DeviceError, Stream};
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// Products before anything is done.
 const SETTLED: u64 = 8;
-/// Products of each that are timed.
-const REPEATS: usize = 3;
+/// Products of each kernel that are timed one by one.
+const SINGLES: usize = 3;
+/// Products of a window, and windows of each side.
+const WINDOW: usize = 8;
+const WINDOWS: usize = 3;
 /// A kernel is used if it takes at most this part of cuSPARSE's time.
 const GAIN: f64 = 0.97;
 /// Products after which a pattern begins from the start.
 const REVIEW: u64 = 4096;
+/// While the device is behind, each so many products it is asked whether the times are there.
+const ASKED_EACH: u64 = 16;
 
 /// A pattern.
 #[derive(Debug)]
@@ -39,6 +46,8 @@ pub(crate) struct Pattern {
     pub(crate) source: Arc<Source>,
     seen: AtomicU64,
     trial: Mutex<Trial>,
+    /// What a trial waits for, to be asked without its lock.
+    waits: AtomicU8,
     /// Kernels to be tried, once the worker has them; none if it found none.
     pub(crate) entrants: Arc<OnceLock<Vec<Entrant>>>,
     /// The kernel that is used, `None` for cuSPARSE.
@@ -48,12 +57,19 @@ pub(crate) struct Pattern {
     stream: AtomicUsize,
 }
 
+/// Values of `waits`: for nothing, for the worker, for the device.
+const NOTHING: u8 = 0;
+const WORKER: u8 = 1;
+const DEVICE: u8 = 2;
+
 /// Progress of a trial.
 #[derive(Debug, Default)]
 struct Trial {
     stage: Stage,
-    /// Times of cuSPARSE, then those of each entrant.
-    runs: Vec<Runs>,
+    /// Handle of the stream in which it is held.
+    stream: usize,
+    /// Single products of cuSPARSE, then of each entrant.
+    singles: Vec<Singles>,
 }
 
 #[derive(Debug, Default)]
@@ -62,27 +78,39 @@ enum Stage {
     Settling,
     Counting(QueuedCount),
     Loading,
-    Timing,
+    Singles,
+    Windows(Windows),
 }
 
-/// Products of one entrant.
+/// Single products of one side.
 #[derive(Debug, Default)]
-struct Runs {
+struct Singles {
     /// The first, which may load code, was not timed but has run.
     warm: bool,
     watches: Vec<Stopwatch>,
 }
 
-impl Runs {
-    fn is_complete(&self) -> bool {
-        self.watches.len() >= REPEATS
-    }
+/// Windows of both sides in turn.
+#[derive(Debug)]
+struct Windows {
+    /// Place of the fastest kernel, and the times of single products of cuSPARSE and of it.
+    best: usize,
+    single: (f64, f64),
+    /// Products so far.
+    at: usize,
+    /// Windows of cuSPARSE and of the kernel.
+    watches: [Vec<Stopwatch>; 2],
+    open: Option<Stopwatch>,
+}
 
-    /// The least time, `None` while one is not known.
-    fn least(&self) -> Option<f64> {
-        let times = self.watches.iter().map(|watch| watch.time().ok().flatten().map(|time| time.0));
-        times.collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::min)
+/// The least of some times; `None` while one is not known.
+fn least(watches: &[Stopwatch]) -> Result<Option<f64>, DeviceError> {
+    let mut least = f64::INFINITY;
+    for watch in watches {
+        let Some(time) = watch.time()? else { return Ok(None) };
+        least = least.min(time.0);
     }
+    Ok(Some(least))
 }
 
 impl Pattern {
@@ -91,6 +119,7 @@ impl Pattern {
             source: Arc::new(source),
             seen: AtomicU64::new(0),
             trial: Mutex::default(),
+            waits: AtomicU8::new(NOTHING),
             entrants: Arc::default(),
             decided: OnceLock::new(),
             stream: AtomicUsize::new(0),
@@ -106,7 +135,7 @@ impl Pattern {
     /// Returns true if the pattern should begin from the start.
     pub(crate) fn is_due_for_review(&self) -> bool {
         let products = self.seen.load(Ordering::Relaxed);
-        !self.source.stays && self.decided.get().is_some() && products >= REVIEW
+        !self.source.stays && products >= REVIEW && self.decided.get().is_some()
     }
 
     /// Multiplies by the kernel decided on, by the next one to be tried, or by cuSPARSE: `theirs`.
@@ -116,19 +145,20 @@ impl Pattern {
     pub(crate) unsafe fn multiply(&self, product: &Product, theirs: &dyn Fn() -> Status) -> Status {
         let seen = self.seen.fetch_add(1, Ordering::Relaxed) + 1;
         if let Some(decided) = self.decided.get() {
-            let Some(kernel) = decided else { return theirs() };
-            if !self.may_run(kernel, product) {
-                return theirs();
-            }
-            // SAFETY: as the caller promises.
-            let queued = unsafe { kernel.queue(&product.csr, &product.v, stream(product)) };
-            if queued.is_err() {
-                return theirs();
-            }
-            self.source.totals.count_ours();
-            return SUCCESS;
+            return match decided {
+                // SAFETY: as the caller promises.
+                Some(kernel) if self.may_run(kernel, product) => unsafe {
+                    self.ours(kernel, product, theirs)
+                },
+                _ => theirs(),
+            };
         }
-        if (seen <= SETTLED && Settings::get().mode != Mode::Verify) || worker::is_stopped() {
+        let has_to_wait = match self.waits.load(Ordering::Relaxed) {
+            WORKER => self.entrants.get().is_none(),
+            DEVICE => !seen.is_multiple_of(ASKED_EACH),
+            _ => seen <= SETTLED && Settings::get().mode != Mode::Verify,
+        };
+        if has_to_wait || worker::is_stopped() {
             return theirs();
         }
         // Another thread multiplies with the same matrix: one of them tries.
@@ -137,8 +167,28 @@ impl Pattern {
         if Cuda::is_captured(stream(product)).unwrap_or(true) {
             return theirs();
         }
+        if matches!(trial.stage, Stage::Settling) {
+            trial.stream = product.stream as usize;
+        }
+        // Two events tell a time only in one stream.
+        if trial.stream != product.stream as usize {
+            return theirs();
+        }
         // SAFETY: as the caller promises.
         unsafe { self.step(&mut trial, &gpu, product, theirs) }
+    }
+
+    /// Multiplies by a kernel; by cuSPARSE if it cannot be queued.
+    ///
+    /// # Safety
+    /// As [`Pattern::multiply`].
+    unsafe fn ours(&self, kernel: &InPlace, product: &Product, theirs: &dyn Fn() -> Status) -> Status {
+        // SAFETY: as the caller promises.
+        if unsafe { kernel.queue(&product.csr, &product.v, stream(product)) }.is_err() {
+            return theirs();
+        }
+        self.source.totals.count_ours();
+        SUCCESS
     }
 
     /// Returns whether the kernel may run in this stream now. One with a table lives no longer than its descriptor, so it is not
@@ -171,8 +221,7 @@ impl Pattern {
             Stage::Settling => {
                 let Key { row_ptr, nrows, offset_bytes, .. } = self.source.key;
                 // SAFETY: cuSPARSE is about to read the row offsets in this stream.
-                let queued = unsafe { gpu.counter.queue(row_ptr, nrows, offset_bytes, stream(product)) };
-                match queued {
+                match unsafe { gpu.counter.queue(row_ptr, nrows, offset_bytes, stream(product)) } {
                     Ok(Some(count)) => Stage::Counting(count),
                     Ok(None) => Stage::Settling,
                     Err(_) => return self.decide(None, theirs),
@@ -182,39 +231,39 @@ impl Pattern {
                 Ok(lengths) => self.load(gpu, product, Some(lengths)),
                 Err(count) => Stage::Counting(count),
             },
-            Stage::Loading if self.entrants.get().is_some() => Stage::Timing,
+            Stage::Loading if self.entrants.get().is_some() => Stage::Singles,
             other => other,
         };
-        if trial.runs.is_empty() {
-            trial.runs.push(Runs::default());
+        self.waits.store(NOTHING, Ordering::Relaxed);
+        if let Stage::Windows(windows) = &mut trial.stage {
+            // SAFETY: as the caller promises.
+            return unsafe { self.window(windows, gpu, product, theirs) };
         }
-        // cuSPARSE is timed while kernels are compiled.
-        if !trial.runs[0].is_complete() {
-            return timed(&mut trial.runs[0], gpu, product, theirs);
+        if trial.singles.is_empty() {
+            trial.singles.push(Singles::default());
         }
-        let (Stage::Timing, Some(entrants)) = (&trial.stage, self.entrants.get()) else { return theirs() };
+        if trial.singles[0].watches.len() < SINGLES {
+            return timed(&mut trial.singles[0], gpu, product, theirs);
+        }
+        let (Stage::Singles, Some(entrants)) = (&trial.stage, self.entrants.get()) else {
+            if matches!(trial.stage, Stage::Loading) {
+                self.waits.store(WORKER, Ordering::Relaxed);
+            }
+            return theirs();
+        };
         if entrants.is_empty() {
             return self.decide(None, theirs);
         }
-        trial.runs.resize_with(entrants.len() + 1, Runs::default);
-        let open = (0..entrants.len()).find(|at| !trial.runs[at + 1].is_complete());
-        let Some(at) = open else {
-            return self.judge(trial, gpu, entrants, theirs);
-        };
+        trial.singles.resize_with(entrants.len() + 1, Singles::default);
+        let open = (0..entrants.len()).find(|at| trial.singles[at + 1].watches.len() < SINGLES);
+        let Some(at) = open else { return self.judge_singles(trial, gpu, entrants, theirs) };
         let kernel = &entrants[at].1;
         if !self.may_run(kernel, product) {
             return theirs();
         }
-        let ours = || {
-            // SAFETY: as the caller promises.
-            let queued = unsafe { kernel.queue(&product.csr, &product.v, stream(product)) };
-            if queued.is_err() {
-                return theirs();
-            }
-            self.source.totals.count_ours();
-            SUCCESS
-        };
-        timed(&mut trial.runs[at + 1], gpu, product, &ours)
+        // SAFETY: as the caller promises.
+        let ours = || unsafe { self.ours(kernel, product, theirs) };
+        timed(&mut trial.singles[at + 1], gpu, product, &ours)
     }
 
     /// Lets the worker find and load the kernels to be tried.
@@ -226,41 +275,111 @@ impl Pattern {
         }
         let (source, gpu, entrants) = (Arc::clone(&self.source), Arc::clone(gpu), Arc::clone(&self.entrants));
         worker::ask(move || {
+            // Also if something panics: the trial ends then.
+            let found = Found(entrants);
             while matches!(reached.time(), Ok(None)) && !worker::is_stopped() {
                 std::thread::sleep(Duration::from_micros(200));
             }
-            let found = load::entrants(&source, &gpu, lengths.as_ref());
+            let _ = found.0.set(load::entrants(&source, &gpu, lengths.as_ref()));
             gpu.keep([reached]);
-            let _ = entrants.set(found);
         });
         Stage::Loading
     }
 
-    /// Decides by the times, once all are there.
-    fn judge(
+    /// Goes on with the fastest kernel, once all times of single products are there, if it gains anything.
+    fn judge_singles(
         &self,
         trial: &mut Trial,
         gpu: &Gpu,
         entrants: &[Entrant],
         theirs: &dyn Fn() -> Status,
     ) -> Status {
-        let Some(times) = trial.runs.iter().map(Runs::least).collect::<Option<Vec<f64>>>() else {
-            return theirs();
+        let times = trial.singles.iter().map(|singles| least(&singles.watches));
+        let times = match times.collect::<Result<Option<Vec<f64>>, _>>() {
+            Ok(Some(times)) => times,
+            Ok(None) => {
+                self.waits.store(DEVICE, Ordering::Relaxed);
+                return theirs();
+            }
+            Err(_) => return self.decide(None, theirs),
         };
-        gpu.keep(trial.runs.drain(..).flat_map(|runs| runs.watches));
+        gpu.keep(trial.singles.drain(..).flat_map(|singles| singles.watches));
         let best = (0..entrants.len()).min_by(|a, b| times[a + 1].total_cmp(&times[b + 1]));
         let best = best.expect("there are entrants");
-        let gains = times[best + 1] <= GAIN * times[0];
-        self.source
-            .totals
-            .tell(|told| told.timed = Some((times[0], entrants[best].0, times[best + 1], gains)));
-        let chosen = gains.then(|| Arc::clone(&entrants[best].1));
-        self.decide(chosen, theirs)
+        let single = (times[0], times[best + 1]);
+        if single.1 > GAIN * single.0 {
+            self.source.totals.tell(|told| told.timed = Some((single.0, entrants[best].0, single.1, false)));
+            return self.decide(None, theirs);
+        }
+        trial.stage =
+            Stage::Windows(Windows { best, single, at: 0, watches: [Vec::new(), Vec::new()], open: None });
+        theirs()
+    }
+
+    /// A product of a window; behind the last one the decision.
+    ///
+    /// # Safety
+    /// As [`Pattern::multiply`].
+    unsafe fn window(
+        &self,
+        windows: &mut Windows,
+        gpu: &Gpu,
+        product: &Product,
+        theirs: &dyn Fn() -> Status,
+    ) -> Status {
+        let Some((candidate, kernel)) = self.entrants.get().and_then(|all| all.get(windows.best)) else {
+            return self.decide(None, theirs);
+        };
+        if windows.at == 2 * WINDOWS * WINDOW {
+            let [before, after] = windows.watches.each_ref().map(|watches| least(watches));
+            let (before, after) = match (before, after) {
+                (Ok(Some(before)), Ok(Some(after))) => (before, after),
+                (Ok(_), Ok(_)) => {
+                    self.waits.store(DEVICE, Ordering::Relaxed);
+                    return theirs();
+                }
+                _ => return self.decide(None, theirs),
+            };
+            gpu.keep(windows.watches.iter_mut().flat_map(|watches| watches.drain(..)));
+            let (single, gains) = (windows.single, after <= before);
+            self.source.totals.tell(|told| told.timed = Some((single.0, *candidate, single.1, gains)));
+            return self.decide(gains.then(|| Arc::clone(kernel)), theirs);
+        }
+        let side = windows.at / WINDOW % 2;
+        if side == 1 && !self.may_run(kernel, product) {
+            return theirs();
+        }
+        if windows.at.is_multiple_of(WINDOW) {
+            windows.open = gpu.stopwatch().ok().filter(|watch| watch.begin(stream(product)).is_ok());
+        }
+        let status = match side {
+            0 => theirs(),
+            // SAFETY: as the caller promises.
+            _ => unsafe { self.ours(kernel, product, theirs) },
+        };
+        windows.at += 1;
+        if windows.at.is_multiple_of(WINDOW) {
+            match windows.open.take().filter(|watch| watch.end(stream(product)).is_ok()) {
+                Some(watch) => windows.watches[side].push(watch),
+                // Once more.
+                None => windows.at -= WINDOW,
+            }
+        }
+        status
     }
 
     fn decide(&self, kernel: Option<Arc<InPlace>>, theirs: &dyn Fn() -> Status) -> Status {
         let _ = self.decided.set(kernel);
         theirs()
+    }
+}
+
+/// Where kernels are put that were found; none are, if nothing was put there when this is dropped.
+struct Found(Arc<OnceLock<Vec<Entrant>>>);
+
+impl Drop for Found {
+    fn drop(&mut self) {
+        let _ = self.0.set(Vec::new());
     }
 }
 
@@ -271,15 +390,15 @@ pub(crate) fn stream(product: &Product) -> Stream<'_> {
 }
 
 /// Runs a product; from the second of these runs on between two events.
-fn timed(runs: &mut Runs, gpu: &Gpu, product: &Product, run: &dyn Fn() -> Status) -> Status {
-    if !std::mem::replace(&mut runs.warm, true) {
+fn timed(singles: &mut Singles, gpu: &Gpu, product: &Product, run: &dyn Fn() -> Status) -> Status {
+    if !std::mem::replace(&mut singles.warm, true) {
         return run();
     }
     let Ok(watch) = gpu.stopwatch() else { return run() };
     let begun = watch.begin(stream(product));
     let status = run();
     if status == SUCCESS && begun.is_ok() && watch.end(stream(product)).is_ok() {
-        runs.watches.push(watch);
+        singles.watches.push(watch);
     }
     status
 }

@@ -48,7 +48,7 @@ enum Word {
 }
 
 /// Most arguments of a kernel in place.
-const MOST_WORDS: usize = 16;
+const MOST_WORDS: usize = 24;
 
 impl GpuDevice {
     /// Loads a candidate of a format that leaves entries where CSR has them, for matrices of that size whose row offsets have
