@@ -1,0 +1,4 @@
+//! The C library: called from Rust, and by programs in C.
+
+mod c_program;
+mod calls;
