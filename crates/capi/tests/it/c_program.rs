@@ -2,66 +2,17 @@
 //! their compilers are. Without a compiler a test says that it is skipped; `SPARSIGHT_REQUIRE_GXX=1` turns that into a failure for
 //! C and C++, `SPARSIGHT_REQUIRE_GPU=1` where a GPU is missing.
 
-use std::env::{self, consts};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+mod compile;
+
+use std::path::Path;
+use std::process::Command;
+
+use compile::{
+    compiler, done, dynamic_library, first_of, folder, is_required, library, ran, with_dynamic_library, words,
+};
 
 /// Exit code of a program that has found no GPU.
 const SKIPPED: i32 = 77;
-
-fn is_required(variable: &str) -> bool {
-    env::var_os(variable).is_some()
-}
-
-fn folder() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-/// The first of these programs that is there.
-fn first_of(names: &[&'static str]) -> Option<&'static str> {
-    names.iter().copied().find(|name| Command::new(name).arg("--version").output().is_ok())
-}
-
-/// The first of these compilers, with a word on it where there is none.
-fn compiler(names: &[&'static str]) -> Option<&'static str> {
-    let found = first_of(names);
-    if found.is_none() {
-        assert!(!is_required("SPARSIGHT_REQUIRE_GXX"), "none of {names:?} is here");
-        eprintln!("skipped: none of {names:?} is here");
-    }
-    found
-}
-
-/// A library that cargo has built with this test: as what the test depends on it lies beside it, as what was asked for by name one
-/// folder higher.
-fn library(name: &str) -> PathBuf {
-    let test = env::current_exe().unwrap();
-    let beside = test.parent().unwrap();
-    let places = [beside.join(name), beside.with_file_name(name)];
-    let found = places.iter().find(|place| place.is_file());
-    found.unwrap_or_else(|| panic!("none of {places:?} is there")).clone()
-}
-
-fn dynamic_library() -> PathBuf {
-    library(&format!("{}sparsight_c{}", consts::DLL_PREFIX, consts::DLL_SUFFIX))
-}
-
-fn words(output: &Output) -> String {
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    format!("{}{}", text(&output.stdout), text(&output.stderr))
-}
-
-/// Runs it to the end.
-fn ran(command: &mut Command) -> Output {
-    command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"))
-}
-
-/// Runs it and gives what it has printed; its failure is ours.
-fn done(command: &mut Command) -> String {
-    let output = ran(command);
-    assert!(output.status.success(), "{command:?}: {}\n{}", output.status, words(&output));
-    words(&output)
-}
 
 /// Compiles `source`, of this crate, with warnings as errors.
 fn compile(compiler: &str, source: &str, program: &Path, library: &[&str]) {
@@ -70,13 +21,6 @@ fn compile(compiler: &str, source: &str, program: &Path, library: &[&str]) {
     command.args(warnings).arg("-I").arg(folder().join("include"));
     command.arg(folder().join(source)).arg("-o").arg(program).args(library);
     done(&mut command);
-}
-
-/// Flags that link a program with the dynamic library where it lies.
-fn with_dynamic_library() -> Vec<String> {
-    let library = dynamic_library();
-    let rpath = format!("-Wl,-rpath,{}", library.parent().unwrap().display());
-    vec![library.display().to_string(), rpath]
 }
 
 /// The words as `&str`.
@@ -221,64 +165,6 @@ fn the_header_is_c_and_cpp_without_warnings() {
         let mut command = Command::new(compiler);
         done(command.args(["-x", language, standard]).args(warnings).arg(&header));
     }
-}
-
-/// What pkg-config says that a program of the first of these packages that it knows is compiled with. Headers of others may have
-/// warnings.
-#[cfg(unix)]
-fn flags_of(packages: &[&str]) -> Option<Vec<String>> {
-    let ask = |&package: &&str| Command::new("pkg-config").args(["--cflags", package]).output().ok();
-    let known = packages.iter().filter_map(ask).find(|answer| answer.status.success())?;
-    let flags = String::from_utf8(known.stdout).unwrap();
-    let others = |flag: &str| match flag.strip_prefix("-I") {
-        Some(path) => format!("-isystem{path}"),
-        None => flag.to_owned(),
-    };
-    Some(flags.split_whitespace().map(others).collect())
-}
-
-/// True if this text compiles.
-#[cfg(unix)]
-fn is_accepted(compiler: &str, arguments: &[&str], flags: &[String], text: &str) -> bool {
-    let scratch = tempfile::tempdir().unwrap();
-    let source = scratch.path().join("asked");
-    std::fs::write(&source, text).unwrap();
-    let mut command = Command::new(compiler);
-    ran(command.args(arguments).args(flags).arg("-fsyntax-only").arg(&source)).status.success()
-}
-
-#[cfg(unix)]
-#[test]
-fn the_shell_of_petsc_is_c() {
-    let Some(compiler) = compiler(&["cc", "gcc", "clang"]) else { return };
-    let flags = flags_of(&["petsc", "PETSc"]).unwrap_or_default();
-    let real_and_cuda = "#include <petscconf.h>\n#if !defined(PETSC_HAVE_CUDA) || defined(PETSC_USE_COMPLEX) || \
-                         !defined(PETSC_USE_REAL_DOUBLE)\n#error\n#endif\n#include <cuda_runtime.h>\n";
-    if !is_accepted(compiler, &["-x", "c"], &flags, real_and_cuda) {
-        eprintln!(
-            "skipped: pkg-config knows no PETSc with CUDA and real doubles, or CUDA's headers are not here"
-        );
-        return;
-    }
-    let mut command = Command::new(compiler);
-    command.args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]).args(flags);
-    done(command.arg("-I").arg(folder().join("include")).arg(folder().join("examples-c/petsc_matshell.c")));
-}
-
-#[cfg(unix)]
-#[test]
-fn the_operator_of_ginkgo_is_cpp() {
-    let Some(compiler) = compiler(&["c++", "g++", "clang++"]) else { return };
-    let flags = flags_of(&["ginkgo"]).unwrap_or_default();
-    let standard = ["-x", "c++", "-std=c++17"];
-    if !is_accepted(compiler, &standard, &flags, "#include <ginkgo/ginkgo.hpp>\n") {
-        eprintln!("skipped: the headers of Ginkgo are not here");
-        return;
-    }
-    let mut command = Command::new(compiler);
-    // Its headers have warnings of their own.
-    command.args(standard).args(["-w", "-fsyntax-only"]).args(flags).arg("-I").arg(folder().join("include"));
-    done(command.arg(folder().join("examples-c/ginkgo_linop.cpp")));
 }
 
 #[cfg(unix)]
