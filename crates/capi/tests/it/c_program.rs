@@ -2,12 +2,10 @@
 //! their compilers are. Without a compiler a test says that it is skipped; `SPARSIGHT_REQUIRE_GXX=1` turns that into a failure for
 //! C and C++, `SPARSIGHT_REQUIRE_GPU=1` where a GPU is missing.
 
-mod compile;
-
 use std::path::Path;
 use std::process::Command;
 
-use compile::{
+use crate::compile::{
     compiler, done, dynamic_library, first_of, folder, is_required, library, ran, with_dynamic_library, words,
 };
 

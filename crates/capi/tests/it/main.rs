@@ -2,3 +2,5 @@
 
 mod c_program;
 mod calls;
+mod compile;
+mod plug_ins;

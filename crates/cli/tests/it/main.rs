@@ -22,6 +22,7 @@ mod reordering;
 mod report_is_readable;
 mod results_are_reproduced;
 mod rules_are_pasted;
+mod run_a_program;
 mod several_gpus;
 mod support;
 mod tables_of_values;

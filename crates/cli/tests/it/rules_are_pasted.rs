@@ -22,6 +22,23 @@ fn the_committed_rules_are_those_of_the_command_in_them() {
 }
 
 #[test]
+fn the_rules_of_the_drop_in_are_those_of_the_commands_in_them() {
+    for profile in ["nvidia_h100", "nvidia_h200"] {
+        let path = repository().join(format!("crates/cusparse/src/rules/{profile}.rs"));
+        let text = std::fs::read_to_string(&path).unwrap();
+        let commands: Vec<&str> =
+            text.split('`').filter_map(|part| part.strip_prefix("sparsight ")).collect();
+        assert_eq!(commands.len(), 2, "two value types");
+        let printed = |command: &&str| {
+            let out = run(repository(), &command.split(' ').collect::<Vec<_>>());
+            out.strip_prefix("exit code: 0\n----- stdout -----\n").expect("it prints rules").to_owned()
+        };
+        let all: String = commands.iter().map(printed).collect();
+        assert_eq!(text, all, "{}: `{}` prints something else", path.display(), commands[0]);
+    }
+}
+
+#[test]
 fn every_language_and_the_tree_say_the_same() {
     let answer = |format: &str| {
         json(
@@ -29,7 +46,7 @@ fn every_language_and_the_tree_say_the_same() {
             &["rules", "profiles/nvidia-h100", "--candidates", "csr", "--leaves", "3", "--format", format],
         )
     };
-    let [hpp, c, py] = ["hpp", "c", "py"].map(answer);
+    let [hpp, c, py, rs] = ["hpp", "c", "py", "rs"].map(answer);
     assert_eq!((&hpp["rule"], &hpp["judged"]), (&py["rule"], &c["judged"]));
     assert_eq!(hpp["leaves"], 3);
     assert_eq!(hpp["judged"]["seen"], false);
@@ -38,7 +55,7 @@ fn every_language_and_the_tree_say_the_same() {
         hpp["rule"]["quantity"].as_str().unwrap(),
         hpp["rule"]["threshold"].as_f64().unwrap()
     );
-    for text in [&hpp, &c, &py].map(|answer| answer["text"].as_str().unwrap().to_owned()) {
+    for text in [&hpp, &c, &py, &rs].map(|answer| answer["text"].as_str().unwrap().to_owned()) {
         assert!(text.contains(&threshold) && text.contains(hpp["otherwise"].as_str().unwrap()), "{text}");
     }
 }
@@ -49,7 +66,7 @@ fn impossible_requests_for_rules_are_refused() {
     for (flags, complaint) in [
         (&["rules", "nowhere"][..], "nowhere"),
         (&["rules", "nowhere", "--leaves", "0"], "'0' is not a number of leaves from 1 to 256"),
-        (&["rules", "nowhere", "--format", "rust"], "'rust' is none of hpp, c, py, json"),
+        (&["rules", "nowhere", "--format", "rust"], "'rust' is none of hpp, c, py, rs, json"),
     ] {
         let out = run(dir.path(), flags);
         assert!(!out.starts_with("exit code: 0") && out.contains(complaint), "{out}");
@@ -70,7 +87,7 @@ fn no_name_ends_the_comment_above_the_rules() {
         std::os::unix::fs::symlink(repository().join("profiles/nvidia-h100"), dir.path().join(&name))
             .unwrap();
         let train = format!("a/,b/,{end}print('injected')");
-        for format in ["hpp", "c", "py"] {
+        for format in ["hpp", "c", "py", "rs"] {
             let rules = ["rules", &name, "--candidates", "cusparse", "--train", &train, "--format", format];
             let answer = json(dir.path(), &rules);
             let text = answer["text"].as_str().unwrap();

@@ -1,14 +1,10 @@
 //! The examples for `PETSc` and Ginkgo are compiled and run if these libraries are installed. A test whose library is missing says so and
 //! passes; `SPARSIGHT_REQUIRE_PETSC=1` and `SPARSIGHT_REQUIRE_GINKGO=1` turn that into a failure.
 
-#![cfg(unix)]
-
-mod compile;
-
 use std::path::Path;
 use std::process::Command;
 
-use compile::{compiler, done, first_of, folder, is_required, ran, with_dynamic_library, words};
+use crate::compile::{compiler, done, first_of, folder, is_required, ran, with_dynamic_library, words};
 
 /// Flags (`--cflags` or `--libs`) of the first of these packages that pkg-config knows. Include folders become those of the system, whose
 /// headers give no warnings.
