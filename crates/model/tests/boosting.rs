@@ -4,7 +4,7 @@ mod made_up;
 
 use made_up::{ell_alone, located, refused_with};
 use sparsight_kernels::{Candidate, DeviceFacts, Kernel, catalogue, compulsory_bytes};
-use sparsight_matrix::{Bytes, Dtype, Features, HybSplit, Locality, PaddedSizes, RowLengths, Seconds};
+use sparsight_matrix::{Bytes, Dtype, Features, HybSplit, Locality, RowLengths, Seconds};
 use sparsight_model::{
     BoostingModel, BoostingPredictor, LearningSample, MIN_MATRICES, Model, Origin, PredictError, Storable,
 };
@@ -197,12 +197,7 @@ fn every_prediction_is_a_positive_finite_number_whatever_the_features() {
                             hyb: HybSplit { width: length, coo_nnz: nnz },
                             bandwidth: length,
                             diagonals: Some(length),
-                            blocks: None,
-                            bins: None,
-                            tiles: None,
-                            team_blocks: None,
                             x_reuse: number,
-                            padded: PaddedSizes::default(),
                             locality: Some(Locality {
                                 min_distance: nnz,
                                 max_distance: length,
@@ -210,6 +205,7 @@ fn every_prediction_is_a_positive_finite_number_whatever_the_features() {
                                 warp_sectors: [number; 2],
                                 multiprocessor_sectors: [number; 2],
                             }),
+                            ..Features::default()
                         };
                         for candidate in catalogue(Dtype::F32) {
                             let p = predictor.predict(&candidate, &features).unwrap();
