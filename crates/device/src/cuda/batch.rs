@@ -262,7 +262,7 @@ impl Event {
 
     fn record(&self, context: &Context) -> Result<(), DeviceError> {
         // SAFETY: event and stream were created in the same context and are alive.
-        named("cuEventRecord", unsafe { result::event::record(self.raw, context.stream()) })
+        named("cuEventRecord", unsafe { result::event::record(self.raw, context.stream) })
     }
 
     fn seconds_until(&self, end: &Self) -> Result<f64, DeviceError> {

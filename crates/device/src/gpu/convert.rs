@@ -1,10 +1,11 @@
 //! Conversion of CSR to another format: on the host, or on the GPU itself, as the format's [`Layout`] says.
 
-use super::array::{DeviceBytes, bytes_of, bytes_of_mut};
+use super::array::DeviceBytes;
 use super::device::Shared;
 use super::matrix::upload;
 use super::{ConvertOn, DeviceMatrix, Memory};
 use crate::{DeviceError, Preparation};
+use bytemuck::cast_slice;
 use sparsight_matrix::{
     Csr, Format, Infeasible, Layout, Limits, NamedArrays, Narrowing, Scalar, Seconds, Step, Stored,
 };
@@ -157,7 +158,7 @@ impl Laying<'_> {
                 unsafe { kernels.launch(routine, *threads, &words) }
             }
             Step::AddUp { lengths, starts, total } => {
-                let each = self.words_of(lengths)?;
+                let each = self.scratch(lengths).read_words()?;
                 let mut sums = Vec::with_capacity(each.len() + 1);
                 let mut sum = 0;
                 for length in each {
@@ -165,12 +166,12 @@ impl Laying<'_> {
                     sum += length;
                 }
                 sums.push(sum);
-                self.matrix.keep(starts, DeviceBytes::of(self.memory, bytes_of(&sums))?);
+                self.matrix.keep(starts, DeviceBytes::of(self.memory, cast_slice(&sums))?);
                 self.matrix.tell(&vec![(*total, sum)]);
                 Ok(())
             }
             Step::Total { of, total } => {
-                let sum = self.words_of(of)?.into_iter().sum();
+                let sum = self.scratch(of).read_words()?.into_iter().sum();
                 self.matrix.tell(&vec![(*total, sum)]);
                 Ok(())
             }
@@ -181,7 +182,7 @@ impl Laying<'_> {
                 self.matrix.tell(&vec![(*count, places.clone().count() as u64)]);
                 fits(&|name| self.number(name), limits)?;
                 let listed: Vec<i64> = places.map(|(number, _)| number).collect();
-                self.matrix.keep(list, DeviceBytes::of(self.memory, bytes_of(&listed))?);
+                self.matrix.keep(list, DeviceBytes::of(self.memory, cast_slice(&listed))?);
                 Ok(())
             }
             Step::Check(fits) => Ok(fits(&|name| self.number(name), limits)?),
@@ -190,15 +191,6 @@ impl Laying<'_> {
                 self.matrix.room(self.memory, name, *element, len)
             }
         }
-    }
-
-    /// An array of 64-bit words, read back.
-    fn words_of(&self, name: &str) -> Result<Vec<u64>, DeviceError> {
-        let array = self.scratch(name);
-        let mut words = vec![0_u64; array.bytes() as usize / 8];
-        // SAFETY: every bit pattern is a number.
-        array.read(unsafe { bytes_of_mut(&mut words) })?;
-        Ok(words)
     }
 
     fn scratch(&self, name: &str) -> &DeviceBytes {

@@ -38,7 +38,7 @@ mod seam;
 mod share;
 mod values;
 
-pub use array::{DeviceArray, Element};
+pub use array::DeviceArray;
 pub use device::{ConvertOn, GpuDevice};
 pub use distributed::DistributedProduct;
 pub use link::{Link, Message};
