@@ -6,6 +6,7 @@ use super::matrix::upload;
 use super::{ConvertOn, DeviceMatrix, Memory};
 use crate::{DeviceError, Preparation};
 use bytemuck::cast_slice;
+use sparsight_kernels::conversion_parameters;
 use sparsight_matrix::{
     Csr, Format, Infeasible, Layout, Limits, NamedArrays, Narrowing, Scalar, Seconds, Step, Stored,
 };
@@ -151,8 +152,11 @@ struct Laying<'a> {
 impl Laying<'_> {
     fn run<T: Scalar>(&mut self, step: &Step, limits: &Limits) -> Result<(), DeviceError> {
         match step {
-            Step::Run { routine, threads, args } => {
-                let words: Vec<u64> = args.iter().map(|name| self.word(name)).collect();
+            Step::Run { routine, threads, part, with } => {
+                let named =
+                    |parameter| with.iter().find(|with| with.0 == parameter).map_or(parameter, |with| with.1);
+                let parameters = conversion_parameters(routine).into_iter();
+                let words: Vec<u64> = parameters.map(|parameter| self.word(part, named(parameter))).collect();
                 let kernels = self.gpu.conversion(T::DTYPE, self.csr.nnz)?;
                 // SAFETY: the layout names the routine's parameters, and its arrays are as long as the format says.
                 unsafe { kernels.launch(routine, *threads, &words) }
@@ -202,15 +206,19 @@ impl Laying<'_> {
         self.matrix.number(name).expect("a layout names numbers of its own")
     }
 
-    /// A number, or where an array lies.
-    fn word(&self, name: &str) -> u64 {
+    /// A number, or where an array lies; the part's own comes first.
+    fn word(&self, part: &str, name: &str) -> u64 {
         if name == "null" {
             return 0;
         }
-        if let Some(of_csr) = name.strip_prefix("csr.") {
+        if let Some(of_csr) = name.strip_prefix("csr_") {
             return self.csr.address(of_csr).expect("the whole CSR is here while it is converted");
         }
-        let scratch = || self.scratch.iter().find(|(known, _)| *known == name).map(|(_, a)| a.address());
-        self.matrix.number(name).or_else(scratch).unwrap_or_else(|| self.matrix.address(name))
+        let word = |name: &str| {
+            let scratch = self.scratch.iter().find(|(known, _)| *known == name).map(|(_, array)| array);
+            let array = || scratch.or_else(|| self.matrix.array(name)).map(DeviceBytes::address);
+            self.matrix.number(name).or_else(array)
+        };
+        word(&[part, name].concat()).or_else(|| word(name)).expect("a layout has what its routines name")
     }
 }
