@@ -7,7 +7,7 @@ use crate::emulator::{EmulatedGpu, Order, gxx_is_missing};
 use crate::gpu::gpu;
 use crate::support::{hold, thirds};
 use sparsight_device::cpu::Cpu;
-use sparsight_device::gpu::{Element, GpuDevice};
+use sparsight_device::gpu::GpuDevice;
 use sparsight_device::timing::{Caches, StoppingRule, measure};
 use sparsight_device::{Device, DeviceError, LoadRequest, Partition, random_x};
 use sparsight_kernels::{Candidate, Execution, Kernel};
@@ -32,7 +32,7 @@ fn partitions(nrows: usize, dtype: Dtype) -> Vec<Partition> {
     all
 }
 
-fn check<T: Scalar + Element>(device: &dyn Device<T>, dtype: Dtype, upload: Option<&GpuDevice>) {
+fn check<T: Scalar>(device: &dyn Device<T>, dtype: Dtype, upload: Option<&GpuDevice>) {
     let stored = |a: &Csr<T>| if dtype == Dtype::Mixed { Narrowing::rounded(a) } else { a.clone() };
     for recipe in ["stencil2d,n=13,shuffle=1", "power-law,n=150,seed=2", "fem,n=4,unknowns=3,shuffle=1"] {
         let a: Csr<T> = matrix(recipe);

@@ -24,7 +24,6 @@ static RECIPE: Recipe = Recipe {
         entry: "toy",
         part: "",
         teams: |number, _, _| Teams { count: number("nrows"), threads: 2 },
-        args: &["nrows", "row_ptr", "col_idx", "values", "x", "y", "alpha", "beta"],
         may_overlap: false,
     }],
     shared_bytes: |_, dtype| 1024 * dtype.bytes(),

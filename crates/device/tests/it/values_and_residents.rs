@@ -8,7 +8,7 @@ use crate::emulator::{EmulatedGpu, Order, gxx_is_missing};
 use crate::gpu::gpu;
 use crate::support::{hold, thirds};
 use sparsight_device::cpu::Cpu;
-use sparsight_device::gpu::{ConvertOn, DeviceArray, Element, GpuDevice};
+use sparsight_device::gpu::{ConvertOn, DeviceArray, GpuDevice};
 use sparsight_device::{Device, DeviceCsr, DeviceError, DeviceIndices, LoadRequest, Partition, random_x};
 use sparsight_kernels::{Candidate, DeviceKind, Execution, Kernel};
 use sparsight_matrix::{Csr, CsrError, Dtype, Narrowing, Scalar, reference};
@@ -49,7 +49,7 @@ fn some_matrices<T: Scalar>() -> Vec<(&'static str, Csr<T>)> {
     found
 }
 
-fn check_updates<T: Scalar + Element>(device: &dyn Device<T>, dtype: Dtype, upload: Option<&GpuDevice>) {
+fn check_updates<T: Scalar>(device: &dyn Device<T>, dtype: Dtype, upload: Option<&GpuDevice>) {
     // What a matrix that was given is in the device's memory.
     let stored = |a: &Csr<T>| if dtype == Dtype::Mixed { Narrowing::rounded(a) } else { a.clone() };
     for (what, a) in some_matrices::<T>() {
@@ -138,7 +138,7 @@ struct Uploaded<T> {
     values: DeviceArray<T>,
 }
 
-impl<T: Scalar + Element> Uploaded<T> {
+impl<T: Scalar> Uploaded<T> {
     fn of(gpu: &GpuDevice, size: (usize, usize), row_ptr: &[u64], col_idx: &[u64], values: &[T]) -> Self {
         let narrow = |wide: &[u64]| {
             let narrow: Vec<u32> = wide.iter().map(|&index| index as u32).collect();
@@ -170,7 +170,7 @@ impl<T: Scalar + Element> Uploaded<T> {
     }
 }
 
-fn check_resident<T: Scalar + Element>(gpu: &GpuDevice, dtype: Dtype) {
+fn check_resident<T: Scalar>(gpu: &GpuDevice, dtype: Dtype) {
     for (what, a) in some_matrices::<T>() {
         let a = thirds(&a);
         let stored = if dtype == Dtype::Mixed { Narrowing::rounded(&a) } else { a.clone() };

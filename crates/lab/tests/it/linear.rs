@@ -3,7 +3,7 @@
 use crate::made_up::{ell_alone, refused_with};
 use sparsight_kernels::{Candidate, DeviceFacts, Kernel, catalogue};
 use sparsight_lab::papers::linear::{LinearModel, LinearPredictor};
-use sparsight_matrix::{Dtype, Features, HybSplit, Locality, PaddedSizes, Seconds};
+use sparsight_matrix::{Dtype, Features, HybSplit, Locality, Seconds};
 use sparsight_model::{LearningSample, Model, Origin, PredictError};
 
 fn facts() -> DeviceFacts {
@@ -17,7 +17,6 @@ fn corpus(count: u64) -> Vec<(String, Features)> {
         nrows: 1000 * pick(i, 7, 61),
         ncols: 1000 * pick(i, 11, 53),
         nnz: 9000 * pick(i, 5, 59),
-        empty_rows: 0,
         row_min: pick(i, 3, 17),
         row_max: 100 * pick(i, 13, 47),
         row_mode: pick(i, 17, 37),
@@ -25,13 +24,7 @@ fn corpus(count: u64) -> Vec<(String, Features)> {
         row_std: pick(i, 23, 41) as f64 / 2.0,
         hyb: HybSplit { width: 5, coo_nnz: 100 },
         bandwidth: pick(i, 29, 67),
-        diagonals: None,
-        blocks: None,
-        bins: None,
-        tiles: None,
-        team_blocks: None,
         x_reuse: 0.5,
-        padded: PaddedSizes::default(),
         locality: Some(Locality {
             min_distance: pick(i, 31, 19),
             max_distance: 50 * pick(i, 37, 71),
@@ -39,6 +32,7 @@ fn corpus(count: u64) -> Vec<(String, Features)> {
             warp_sectors: [0.5; 2],
             multiprocessor_sectors: [0.5; 2],
         }),
+        ..Features::default()
     };
     (0..count).map(|i| (format!("made/{i}"), features(i))).collect()
 }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use sparsight_matrix::{
     BinCounts, BroEll, BroEllShape, Bytes, Coo, Csr, Dtype, Ell, Features, Hyb, Infeasible, Jad, Limits,
-    MatrixSize, RowBins, RowLengths, Segment, Sell, SellShape, Tile, TileShape, TileTable,
+    MatrixSize, RowBins, RowLengths, Segment, Sell, SellShape, Stored, Tile, TileShape, TileTable,
 };
 
 /// Sorted `(row, column, value)` of each entry.
@@ -216,10 +216,9 @@ proptest! {
         }
         for shape in BroEllShape::ALL {
             let bro = BroEll::from_csr(&a, shape, &Limits::NONE).unwrap();
-            let words = bro.column_ptr().len() + bro.symbol_ptr().len() + bro.symbols().len();
             prop_assert_eq!(
                 BroEll::<f64>::device_bytes(f.nrows, shape, f.padded.bro_ell(shape).unwrap(), Dtype::F64),
-                Bytes((8 * (words + bro.values().len()) + bro.bits().len()) as u64)
+                Bytes(Stored::<f64>::bytes(&bro))
             );
         }
     }

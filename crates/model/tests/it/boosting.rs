@@ -2,7 +2,7 @@
 
 use crate::made_up::{ell_alone, located, refused_with};
 use sparsight_kernels::{Candidate, DeviceFacts, Kernel, catalogue, compulsory_bytes};
-use sparsight_matrix::{Bytes, Dtype, Features, HybSplit, Locality, PaddedSizes, RowLengths, Seconds};
+use sparsight_matrix::{Bytes, Dtype, Features, HybSplit, Locality, RowLengths, Seconds};
 use sparsight_model::{
     BoostingModel, BoostingPredictor, LearningSample, MIN_MATRICES, Model, Origin, PredictError, Storable,
 };
@@ -196,12 +196,7 @@ fn every_prediction_is_a_positive_finite_number_whatever_the_features() {
                             hyb: HybSplit { width: length, coo_nnz: nnz },
                             bandwidth: length,
                             diagonals: Some(length),
-                            blocks: None,
-                            bins: None,
-                            tiles: None,
-                            team_blocks: None,
                             x_reuse: number,
-                            padded: PaddedSizes::default(),
                             locality: Some(Locality {
                                 min_distance: nnz,
                                 max_distance: length,
@@ -209,6 +204,7 @@ fn every_prediction_is_a_positive_finite_number_whatever_the_features() {
                                 warp_sectors: [number; 2],
                                 multiprocessor_sectors: [number; 2],
                             }),
+                            ..Features::default()
                         };
                         for candidate in catalogue(Dtype::F32) {
                             let p = predictor.predict(&candidate, &features).unwrap();

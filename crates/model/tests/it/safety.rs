@@ -3,7 +3,7 @@
 use crate::made_up::{device, drawn, measured, observe, predicted};
 use proptest::prelude::*;
 use sparsight_kernels::{Candidate, DeviceFacts, Kernel, Placement, RowLengthDistribution, StripRule};
-use sparsight_matrix::{Dtype, Features, HybSplit, PaddedSizes, Seconds};
+use sparsight_matrix::{Dtype, Features, HybSplit, Seconds};
 use sparsight_model::{Model, Observation, PlacementRule, StripModel, StripPredictor, Variant};
 use std::sync::OnceLock;
 
@@ -43,8 +43,8 @@ prop_compose! {
         let [nrows, ncols, nnz, row_max, row_mode, width, coo_nnz] = sizes;
         Features {
             nrows, ncols, nnz, row_max, row_mode, x_reuse,
-            empty_rows: 0, row_min: 0, row_quantiles: [row_mode; 7], row_std: 0.0,
-            hyb: HybSplit { width, coo_nnz }, bandwidth: ncols, diagonals: Some(width), blocks: None, bins: None, tiles: None, team_blocks: None, padded: PaddedSizes::default(), locality: None,
+            row_quantiles: [row_mode; 7], hyb: HybSplit { width, coo_nnz }, bandwidth: ncols, diagonals: Some(width),
+            ..Features::default()
         }
     }
 }
