@@ -81,7 +81,6 @@ impl Rules {
         let guards = self.rule.taken().into_iter().filter_map(|taken| Guard::of(taken.format()));
         asked.extend(guards.flat_map(|guard| guard.asked()));
         let constant = self.otherwise_in(language, name);
-        let of_c = || unused(&asked) + &derived(&asked, language);
         let about = |comment: &str| {
             [
                 "The id of the candidate to run; row_min, row_max and row_std: least, largest and standard deviation of the row lengths.",
@@ -91,25 +90,21 @@ impl Rules {
             .map(|line| format!("{comment} {line}\n"))
             .concat()
         };
+        let of_c = |constant_is: &str, function_is: &str| {
+            format!(
+                "{constant_is} {constant} = {otherwise};\n\n{}{function_is}{name}_{dtype}(double {})\n{{\n{}{}",
+                about("//"),
+                names.join(", double "),
+                unused(&asked),
+                derived(&asked, language)
+            )
+        };
         match language {
             Language::Hpp => {
-                let arguments = names.join(", double ");
-                format!(
-                    "#pragma once\n\nnamespace sparsight_rules {{\n\nconstexpr const char* {constant} = {otherwise};\n\n{}inline \
-                     const char* {name}_{dtype}(double {arguments})\n{{\n{}",
-                    about("//"),
-                    of_c()
-                )
+                let begin = "#pragma once\n\nnamespace sparsight_rules {\n\nconstexpr const char*";
+                of_c(begin, "inline const char* ")
             }
-            Language::C => {
-                let arguments = names.join(", double ");
-                format!(
-                    "static const char* const {constant} = {otherwise};\n\n{}static const char* \
-                     sparsight_{name}_{dtype}(double {arguments})\n{{\n{}",
-                    about("//"),
-                    of_c()
-                )
-            }
+            Language::C => of_c("static const char* const", "static const char* sparsight_"),
             Language::Py => format!(
                 "{constant} = {otherwise}\n\n\n{}def {name}_{dtype}({}):\n{}",
                 about("#"),
@@ -214,26 +209,23 @@ fn returned(candidate: Candidate, language: Language, otherwise: &str) -> String
 fn ifs(text: &mut String, rule: &Rule<Candidate>, (language, otherwise): (Language, &str), depth: usize) {
     let indent = "    ".repeat(depth);
     // Writing to a text cannot fail.
-    let _ = match (rule, language) {
-        (Rule::Take(candidate), _) => {
+    match rule {
+        Rule::Take(candidate) => {
             let end = if language == Language::Py { "" } else { ";" };
-            writeln!(text, "{indent}return {}{end}", returned(*candidate, language, otherwise))
+            let _ = writeln!(text, "{indent}return {}{end}", returned(*candidate, language, otherwise));
         }
-        (Rule::Ask { quantity, threshold, at_most, more }, _) => {
-            let name = quantity.name();
+        Rule::Ask { quantity, threshold, at_most, more } => {
+            let asks = format!("{} <= {threshold:?}", quantity.name());
             let (opens, closes) = match language {
-                Language::Py => (format!("if {name} <= {threshold:?}:"), ""),
-                _ => (format!("if ({name} <= {threshold:?}) {{"), "}"),
+                Language::Py => (format!("if {asks}:"), String::new()),
+                Language::Hpp | Language::C => (format!("if ({asks}) {{"), format!("{indent}}}\n")),
             };
             let _ = writeln!(text, "{indent}{opens}");
             ifs(text, at_most, (language, otherwise), depth + 1);
-            if !closes.is_empty() {
-                let _ = writeln!(text, "{indent}{closes}");
-            }
+            *text += &closes;
             ifs(text, more, (language, otherwise), depth);
-            Ok(())
         }
-    };
+    }
 }
 
 #[cfg(test)]
