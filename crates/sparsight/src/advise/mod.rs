@@ -21,11 +21,11 @@ pub use verdict::{TIE, Verdict};
 
 use crate::missing::Missing;
 use crate::model_name::ModelName;
-use crate::predict::Predictor;
+use crate::predict::{Answered, Predictor};
 use crate::{Error, Profile};
 use sparsight_kernels::{Candidate, DeviceKind, feasible, useful_bytes};
 use sparsight_matrix::{Bytes, Dtype, Features, Infeasible, Limits, Seconds};
-use sparsight_model::{PlacementRule, PredictError, Prediction, RowLengthRule};
+use sparsight_model::{PlacementRule, Prediction, RowLengthRule};
 use std::fmt;
 
 /// The question.
@@ -259,7 +259,7 @@ impl Advisor<'_> {
         predictor: &Predictor<'_>,
         candidates: &[Candidate],
         features: &Features,
-    ) -> Vec<Result<(ModelName, Prediction), PredictError>> {
+    ) -> Vec<Answered> {
         let between = self.profile.mixed_precision();
         let [single, double] = [Dtype::F32, Dtype::F64].map(|dtype| {
             let asked: Vec<Candidate> = candidates.iter().map(|c| Candidate { dtype, ..*c }).collect();

@@ -32,7 +32,7 @@ mod vendor;
 pub use crate::files::{parse as parse_document, whole_file};
 pub use crate::missing::Missing;
 pub use crate::models::{
-    CalibratedStrip, IndexedModel, KnownKernels, Learned, LearnedOn, MODELS_SCHEMA, Models, ModelsIndex,
+    CalibratedStrip, IndexedModel, KnownKernels, Learned, MODELS_SCHEMA, Models, ModelsIndex,
 };
 pub use cache::{FolderLock, cached_folder, calibration_folder};
 pub use calibration::{CALIBRATION_SCHEMA, CalibrationFile, RESCALING_SCHEMA, RescalingFile};
