@@ -35,7 +35,7 @@ pub use cached::calibrated_profile;
 pub use device::{Calibrated, CalibratedDevice, CalibrationTarget, Event, Watcher};
 pub use fit::{Fitted, fit, write_fitted};
 pub use gpu::carry_calibration;
-pub use instrument::{Grid, Point, Step, instrument, measure_conversion, measure_conversion_threshold};
+pub use instrument::{Grid, Point, instrument, measure_conversion, measure_conversion_threshold};
 pub use processor::{complete_device, cpu_calibration_folder};
 
 use crate::Profile;
