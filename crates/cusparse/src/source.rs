@@ -4,6 +4,7 @@ use crate::gpu::Gpu;
 use crate::product::Key;
 use crate::totals::Totals;
 use crate::worker;
+use bytemuck::Pod;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -56,11 +57,11 @@ impl Source {
     }
 
     /// A copy of an array of the program, as long as its descriptor lives.
-    pub(crate) fn read<N: Number>(&self, gpu: &Gpu, address: u64, count: usize) -> Option<Vec<N>> {
+    pub(crate) fn read<N: Pod>(&self, gpu: &Gpu, address: u64, count: usize) -> Option<Vec<N>> {
         let memory = gpu.cuda.as_gpu().gpu().memory();
-        let mut numbers = vec![N::default(); count];
+        let mut numbers = vec![N::zeroed(); count];
         let mut at = address;
-        for piece in bytes_of(&mut numbers).chunks_mut(PIECE) {
+        for piece in bytemuck::cast_slice_mut::<N, u8>(&mut numbers).chunks_mut(PIECE) {
             let _reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
             if self.is_gone.load(Ordering::SeqCst) || worker::is_stopped() {
                 return None;
@@ -72,16 +73,3 @@ impl Source {
         Some(numbers)
     }
 }
-
-/// The bytes of numbers.
-fn bytes_of<N: Number>(numbers: &mut [N]) -> &mut [u8] {
-    // SAFETY: they are numbers without padding, of which every pattern of bits is one.
-    unsafe { std::slice::from_raw_parts_mut(numbers.as_mut_ptr().cast(), size_of_val(numbers)) }
-}
-
-/// Numbers of which every pattern of bits is one.
-pub(crate) trait Number: Copy + Default {}
-impl Number for u32 {}
-impl Number for u64 {}
-impl Number for f32 {}
-impl Number for f64 {}

@@ -4,11 +4,10 @@ use crate::gpu::{self, Gpu};
 use crate::pattern::{Pattern, stream};
 use crate::product::{Key, Product};
 use crate::real::{SUCCESS, Status};
-use crate::source::Number;
 use crate::worker;
 use sparsight::device::DeviceError;
 use sparsight::device::cuda::Cuda;
-use sparsight::device::gpu::{DeviceArray, Element, Vectors};
+use sparsight::device::gpu::{DeviceArray, Vectors};
 use sparsight::matrix::Scalar;
 use std::sync::Arc;
 use std::time::Duration;
@@ -68,7 +67,7 @@ fn wait_until(is_done: impl Fn() -> bool) {
 
 /// # Safety
 /// As [`multiply`].
-unsafe fn compare<T: Scalar + Number + Element>(
+unsafe fn compare<T: Scalar>(
     pattern: &Pattern,
     gpu: &Gpu,
     product: &Product,

@@ -6,7 +6,7 @@ use crate::forked;
 use crate::matrix::{AnyCsr, Matrix, dtype_of, with_csr};
 use pyo3::prelude::*;
 use sparsight::advise::{Reason, RunNowName, Told};
-use sparsight::answer::{AdviseAnswer, Answer, MatrixSummary, NarrowingAnswer};
+use sparsight::answer::{AdviseAnswer, Answer, MatrixSummary};
 use sparsight::kernels::DeviceKind;
 use sparsight::matrix::{Dtype, Narrowing};
 use sparsight::models::ModelName;
@@ -22,7 +22,7 @@ pub(crate) struct Advice {
     dtype: Dtype,
     matrix: MatrixSummary,
     /// Effect of storing the values in f32, where that was asked for.
-    narrowing: Option<NarrowingAnswer>,
+    narrowing: Option<Narrowing>,
     /// Why a product takes as long as it does; looked for when first asked.
     reasons: OnceLock<Vec<Reason>>,
 }
@@ -90,10 +90,9 @@ impl Advice {
                 with_csr!(&matrix.csr, a => Advisor::new(&self.profile).reasons(a, told, of, asked))
             };
             let matrix = self.matrix.clone();
-            AdviseAnswer::of(matrix, &self.profile, self.dtype, &self.objective, &self.ranking)
-                .with_reasons(self.reasons.get_or_init(reasons).clone())
-                .with_narrowing(self.narrowing)
-                .to_json()
+            let answer = AdviseAnswer::of(matrix, &self.profile, self.dtype, &self.objective, &self.ranking);
+            let answer = answer.with_reasons(self.reasons.get_or_init(reasons).clone());
+            AdviseAnswer { narrowing: self.narrowing, ..answer }.to_json()
         })
     }
 }
@@ -104,9 +103,9 @@ const RUN_NOW: &str =
 const MODELS: &str = "leave model= out for the best of each kernel; advice.best.model names one that answers";
 
 /// Effect of storing the values of the matrix in f32, beside vectors in f64 on such a device.
-fn narrowed(matrix: &Matrix, dtype: Dtype, kind: DeviceKind) -> Result<NarrowingAnswer, Failure> {
+fn narrowed(matrix: &Matrix, dtype: Dtype, kind: DeviceKind) -> Result<Narrowing, Failure> {
     match (&matrix.csr, dtype, kind.has_mixed_precision()) {
-        (AnyCsr::F64(a), Dtype::F64, true) => Ok(Narrowing::of(a).into()),
+        (AnyCsr::F64(a), Dtype::F64, true) => Ok(Narrowing::of(a)),
         (_, Dtype::F64, false) => {
             let text = "values in f32 beside vectors in f64 are for GPUs, and this is for a CPU";
             Err(Failure::new(Kind::Other, text)

@@ -257,7 +257,7 @@ impl Watch {
                 Event::Rates(_) => (0, "memory".to_owned()),
                 Event::Benchmark { done, total, point, .. } => {
                     self.points = total;
-                    let whole = total + MATRIX * CPU_CALIBRATION_MATRICES.len();
+                    let whole = total + MATRIX * CPU_CALIBRATION_MATRICES.lines().count();
                     (20 * done / whole, format!("{} {}", point.kernel, point.dtype))
                 }
                 Event::Matrix { at, total, name } => {

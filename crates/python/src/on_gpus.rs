@@ -65,7 +65,8 @@ fn on<T: Scalar>(
     known: &KnownLinks,
 ) -> Result<Result<OnGpus, TooFewGpus>, Failure> {
     let advisor = Advisor::new(advice.profile());
-    let numbers = NumbersOfGpus::new(a, advisor, advice.ranking(), advice.objective());
+    let numbers =
+        NumbersOfGpus { matrix: a, advisor, advice: advice.ranking(), objective: advice.objective() };
     if count == 1 {
         return Ok(numbers.on_one());
     }

@@ -12,17 +12,15 @@ use crate::progress::Progress;
 use crate::reordering::OrderFlags;
 use crate::table::Table;
 use crate::text::{BOLD, candidate, described, of_bandwidth, percent, shape, words};
-use crate::values::{ValuesFlag, narrowing, what_it_changes};
-use sparsight::answer::{
-    BenchAnswer, BenchedBefore, BenchedKernel, BenchedMatrix, MeasuredOutcome, NarrowingAnswer,
-};
+use crate::values::{ValuesFlag, what_it_changes};
+use sparsight::answer::{BenchAnswer, BenchedBefore, BenchedKernel, BenchedMatrix, MeasuredOutcome};
 use sparsight::bench::Noise;
 use sparsight::bench::{MeasuredOwn, bench, bench_own};
 use sparsight::device::timing::{Caches, StoppingRule};
 use sparsight::device::{Device, DeviceError};
 use sparsight::kernels::{Candidate, DeviceFacts, OwnKernel, flops};
 use sparsight::matrix::io::read_regular_text;
-use sparsight::matrix::{Csr, Dtype, Features, Scalar};
+use sparsight::matrix::{Csr, Dtype, Features, Narrowing, Scalar};
 use sparsight::records::{ClockRecord, Measured};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -95,7 +93,7 @@ struct Benched {
     own: Vec<MeasuredOwn>,
     clock: Option<ClockRecord>,
     /// Effect of storing the values in f32, if requested.
-    narrowing: Option<NarrowingAnswer>,
+    narrowing: Option<Narrowing>,
     far: u32,
 }
 
@@ -196,7 +194,7 @@ impl Bench {
             if context.interrupt.asked() { Err(DeviceError::Interrupted) } else { Ok(()) }
         });
         let clock = ended.as_ref().ok().and_then(|record| record.clock);
-        let narrowing = self.values.asked().then(|| narrowing(matrix));
+        let narrowing = self.values.asked().then(|| Narrowing::of(matrix));
         let far = ended.as_ref().map_or(0, |record| record.far);
         all.push(Benched { title: name, features, results, own: of_own, clock, narrowing, far });
         ended.map(|_| ()).map_err(Failure::from)

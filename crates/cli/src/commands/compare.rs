@@ -17,7 +17,7 @@ use crate::text::{
 };
 use given::{Given, for_devices};
 use sparsight::answer::{CompareAnswer, CompareManyAnswer, MatrixSummary, MeanSpeed};
-use sparsight::compare::{Compared, Comparison, Contender, Span, compare};
+use sparsight::compare::{Compared, Comparison, Contender, compare};
 use sparsight::kernels::{Candidate, DeviceKind};
 use sparsight::matrix::io::read_regular_text;
 use sparsight::matrix::{Dtype, Features, Seconds};
@@ -363,7 +363,7 @@ impl Compare {
             cells.push(self.in_all(one).map_or_else(|| "?".to_owned(), |all| all.to_string()));
         }
         cells.push(one.speed.map_or_else(|| "?".to_owned(), |speed| format!("{:.2}", speed.ratio)));
-        cells.push(number(one.time.map(Span::products_per_s)));
+        cells.push(number(one.products_per_s));
         if !self.price.is_empty() {
             cells.push(number(one.products_per_s_per_price));
         }

@@ -76,7 +76,7 @@ impl Info {
                 Dtype::F64 | Dtype::Mixed => self.looked_at::<f64>(source, context)?,
             };
             let answer = InfoAnswer::of(source.title(), features, context.dtype(), &limits);
-            let answer = answer.with_structure(structure);
+            let answer = InfoAnswer { structure: Some(structure), ..answer };
             out.answer(&answer, || {
                 print(&answer, out)?;
                 print_pictures(&answer, &spy, out)?;

@@ -3,7 +3,7 @@
 use crate::support::{Formula, LAUNCH, PER_STRIP_AND_NON_ZERO};
 use sparsight::advise::Why;
 use sparsight::bench::{Bench, bench};
-use sparsight::calibrate::{Grid, fit, instrument};
+use sparsight::calibrate::{Grid, Point, fit, instrument};
 use sparsight::device::cpu::Cpu;
 use sparsight::device::timing::StoppingRule;
 use sparsight::device::{Device, DeviceError};
@@ -15,7 +15,7 @@ use sparsight::matrix::{Bytes, Dtype, Features, Scalar, gallery::Recipe};
 use sparsight::model::{PlacementRule, RowLengthRule};
 use sparsight::models::ModelName;
 use sparsight::profile::{GridName, ProfileFolder, ProfiledDevice};
-use sparsight::records::{BenchmarkOutcome, Outcome};
+use sparsight::records::{BenchmarkOutcome, BenchmarkRecord, Journal, Outcome};
 use sparsight::{Advisor, Error, Objective, Profile};
 use sparsight_lab::evaluate::evaluate;
 use sparsight_lab::{informative_first, quick_grid};
@@ -40,9 +40,16 @@ fn profile<T: Scalar>(
     folder.write_device(&ProfiledDevice { conversion, ..known }).unwrap();
     let mut journal = folder.benchmark().unwrap();
     let known = journal.records().to_vec();
-    instrument(device, &grid, &known, |_| true, |record| journal.append(record)).unwrap();
+    instrument(device, &grid, &known, appended(&mut journal)).unwrap();
     folder.write_models(&fit(&folder, &[], |_| true).unwrap().models).unwrap();
     Profile::load(path).unwrap()
+}
+
+/// Appends each new record to a journal.
+fn appended(
+    journal: &mut Journal<BenchmarkRecord>,
+) -> impl FnMut(usize, &Point, Option<BenchmarkRecord>) -> Result<(), Error> {
+    |_, _, record| record.map_or(Ok(()), |record| journal.append(record))
 }
 
 #[test]
@@ -147,19 +154,19 @@ fn rows_of_one_length_are_run_before_drawn_ones_and_a_coarse_grid_has_no_others(
     let device = Formula::new();
     let facts: &DeviceFacts = Device::<f32>::facts(&device);
     let grid = Grid::new(facts, &Dtype::ALL, Bytes(1 << 20));
-    let lengths: Vec<_> = grid.points().iter().map(|p| p.matrix.lengths).collect();
+    let lengths: Vec<_> = grid.points.iter().map(|p| p.matrix.lengths).collect();
     assert!(lengths.is_sorted() && lengths.len() > 4_000);
     let count = |of| lengths.iter().filter(|l| **l == of).count();
-    let by_non_zeros = grid.points().iter().filter(|p| p.kernel.unit() != StripUnit::Rows).count();
+    let by_non_zeros = grid.points.iter().filter(|p| p.kernel.unit() != StripUnit::Rows).count();
     assert_eq!(count(RowLengthDistribution::Uniform), count(RowLengthDistribution::Constant) - by_non_zeros);
     assert_eq!(count(RowLengthDistribution::Uniform), count(RowLengthDistribution::Normal));
     // Cut into calls of `instrument`, the order is the same.
-    let parts: Vec<_> = grid.parts().flat_map(|part| part.points().to_vec()).collect();
-    assert_eq!(parts, grid.points());
+    let parts: Vec<_> = grid.parts().flat_map(|part| part.points).collect();
+    assert_eq!(parts, grid.points);
     assert_eq!(grid.parts().count(), 2 * RowLengthDistribution::ALL.len());
     let coarse = grid.coarse();
-    assert!(coarse.points().iter().all(|p| !p.matrix.lengths.is_drawn()));
-    assert!(coarse.points().iter().any(|p| p.matrix.placement == Placement::Scattered));
+    assert!(coarse.points.iter().all(|p| !p.matrix.lengths.is_drawn()));
+    assert!(coarse.points.iter().any(|p| p.matrix.placement == Placement::Scattered));
 }
 
 #[test]
@@ -171,23 +178,21 @@ fn a_quick_grid_is_the_handful_of_a_transfer_and_part_of_the_larger_grids() {
     // Three of each of COO (a GPU has shorter runs, too) and four sizes of tiles.
     for (facts, count) in [(gpu, 5 * 9 + 3 * 5 + 7 * 3), (cpu.facts(), 5 * 5 + 3 * 5 + 5 * 3)] {
         let quick = quick_grid(facts, &Dtype::ALL, Bytes(1 << 30));
-        assert_eq!(quick.points().len(), 2 * 2 * count, "two placements, two value types");
+        assert_eq!(quick.points.len(), 2 * 2 * count, "two placements, two value types");
         let full = Grid::new(facts, &Dtype::ALL, Bytes(1 << 30));
         let coarse = full.clone().coarse();
         let cut_short = informative_first(full.clone(), facts);
-        let (first, rest) = cut_short.points().split_at(quick.points().len());
-        assert!(first.iter().all(|point| quick.points().contains(point)));
-        assert_eq!(cut_short.points().len(), full.points().len());
+        let (first, rest) = cut_short.points.split_at(quick.points.len());
+        assert!(first.iter().all(|point| quick.points.contains(point)));
+        assert_eq!(cut_short.points.len(), full.points.len());
         for kernel in Kernel::all().filter(|k| k.runs_on(facts.kind) && k.has_benchmark_matrices()) {
             let eighth = &rest[..rest.len() / 8];
             assert!(eighth.iter().any(|point| point.kernel == kernel), "{kernel} is in the first round");
         }
-        for point in quick.points() {
-            assert!(full.points().contains(point) && coarse.points().contains(point), "{point:?}");
+        for point in &quick.points {
+            assert!(full.points.contains(point) && coarse.points.contains(point), "{point:?}");
         }
-        let names = [&quick, &coarse, &full].map(Grid::name);
-        assert_eq!(names, [GridName::Quick, GridName::Coarse, GridName::Full]);
-        assert!(names.is_sorted());
+        assert!([GridName::Quick, GridName::Coarse, GridName::Full].is_sorted());
     }
 }
 
@@ -198,8 +203,12 @@ fn an_interrupted_run_keeps_what_was_measured_and_goes_on_from_there() {
     let folder = ProfileFolder::create(dir.path()).unwrap();
     let grid = Grid::new(Device::<f32>::facts(&device), &[Dtype::F32], Bytes(1 << 20));
     let mut journal = folder.benchmark().unwrap();
-    let stopped =
-        instrument::<f32>(&device, &grid, &[], |step| step.done < 10, |record| journal.append(record));
+    let mut append = appended(&mut journal);
+    let stopped = instrument::<f32>(&device, &grid, &[], |done, point, record| {
+        append(done, point, record)?;
+        if done < 10 { Ok(()) } else { Err(DeviceError::Interrupted.into()) }
+    });
+    drop(append);
     assert!(matches!(stopped, Err(Error::Device(DeviceError::Interrupted))));
     assert_eq!(folder.benchmark().unwrap().records().len(), 10);
 
@@ -207,9 +216,9 @@ fn an_interrupted_run_keeps_what_was_measured_and_goes_on_from_there() {
     let before = device.generated.get();
     let mut journal = folder.benchmark().unwrap();
     let known = journal.records().to_vec();
-    instrument::<f32>(&device, &grid, &known, |_| true, |record| journal.append(record)).unwrap();
+    instrument::<f32>(&device, &grid, &known, appended(&mut journal)).unwrap();
     let records = folder.benchmark().unwrap().into_records();
-    assert_eq!(records.len(), grid.points().len());
+    assert_eq!(records.len(), grid.points.len());
     let run = |r: &&sparsight::records::BenchmarkRecord| matches!(r.outcome, BenchmarkOutcome::Blocks(_));
     assert_eq!(device.generated.get() - before, records[10..].iter().filter(run).count());
     let beyond = records.iter().filter(|r| matches!(r.outcome, BenchmarkOutcome::Beyond(_))).count();
@@ -220,7 +229,7 @@ fn an_interrupted_run_keeps_what_was_measured_and_goes_on_from_there() {
     let mut journal = folder.benchmark().unwrap();
     let wider = Grid::new(Device::<f32>::facts(&device), &[Dtype::F32], Bytes(1 << 21));
     let before = device.generated.get();
-    instrument::<f32>(&device, &wider, &records, |_| true, |record| journal.append(record)).unwrap();
+    instrument::<f32>(&device, &wider, &records, appended(&mut journal)).unwrap();
     let more = folder.benchmark().unwrap().into_records();
     let timed = |records: &[sparsight::records::BenchmarkRecord]| records.iter().filter(run).count();
     assert!(timed(&more) > timed(&records), "a wider bound lets more through");

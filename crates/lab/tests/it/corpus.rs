@@ -52,7 +52,8 @@ pub fn profile(path: &Path, count: u64) -> Profile {
     let grid = Grid::new(&facts, &[Dtype::F64], Bytes(1 << 20)).coarse();
     folder.write_device(&ProfiledDevice::now(facts, GridName::Full, String::new(), 1)).unwrap();
     let mut journal = folder.benchmark().unwrap();
-    instrument::<f64>(&device, &grid, &[], |_| true, |record| journal.append(record)).unwrap();
+    let append = |_, _: &_, record: Option<_>| record.map_or(Ok(()), |record| journal.append(record));
+    instrument::<f64>(&device, &grid, &[], append).unwrap();
     let mut corpus = folder.corpus().unwrap();
     for i in 0..count {
         corpus.append(record(i)).unwrap();

@@ -78,8 +78,13 @@ fn a_profile_with_a_corpus_advises_by_learned_models() {
     let known = &profile.models.index.trained_on;
     for at in (0..31).map(record) {
         let nearby = profile.nearby(&at.features, 2).unwrap().unwrap();
-        assert!(nearby.nearest.iter().all(|(name, _)| known.contains(name)), "{nearby:?}");
-        assert_eq!(nearby.nearest[0].1 < 1e-12, known.contains(&at.matrix), "{}: {nearby:?}", at.matrix);
+        assert!(nearby.nearest.iter().all(|near| known.contains(&near.matrix)), "{nearby:?}");
+        assert_eq!(
+            nearby.nearest[0].distance < 1e-12,
+            known.contains(&at.matrix),
+            "{}: {nearby:?}",
+            at.matrix
+        );
     }
 
     let advisor = Advisor::new(&profile);

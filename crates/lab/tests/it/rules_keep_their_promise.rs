@@ -111,6 +111,17 @@ fn run(rules: &Rules, records: &[&CorpusRecord], language: Language, dir: &Path)
                 writeln!(main, "    return sparsight_rules::gpu_1_GPU_csr_{dtype}_otherwise[0] == 0;\n}}");
             compiled(&main, "g++", &["-std=c++11"], ".cpp")
         }
+        Language::Rs => {
+            text.push_str("fn main() {\n");
+            for call in calls(records, &format!("gpu_1_GPU_csr_{dtype}")) {
+                let _ = writeln!(text, "    println!(\"{{}}\", {call});");
+            }
+            text.push_str("}\n");
+            let (source, program) = (path("rules") + ".rs", path("program"));
+            std::fs::write(&source, text).unwrap();
+            printed("rustc", &["-A", "non_snake_case", "-D", "warnings", "-o", &program, &source])?;
+            printed(&program, &[])
+        }
     }
 }
 

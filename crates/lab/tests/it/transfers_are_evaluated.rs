@@ -109,7 +109,7 @@ fn errors_and_choices_are_those_worked_by_hand() {
 
     assert_eq!(found.origins, BTreeMap::from([(ReferenceOrigin::Measured, 3)]));
     assert_eq!(found.matrices[&Dtype::F64], (4, 3), "1.5 us is no more than two launches");
-    let refused: Vec<_> = found.refused.iter().map(|(kernel, (times, _))| (*kernel, *times)).collect();
+    let refused: Vec<_> = found.refused.iter().map(|refused| (refused.kernel, refused.times)).collect();
     assert_eq!(refused, [(Kernel::known("csr-scalar"), 2), (Kernel::known("ell"), 1)]);
 
     // Three times slower by bandwidth, four times by multiprocessors; in truth twice and four times.

@@ -37,7 +37,7 @@ pub fn cpu_calibration_folder(facts: &DeviceFacts) -> Option<PathBuf> {
 
 /// The recipes of [`CPU_CALIBRATION_MATRICES`].
 fn cpu_calibration_recipes() -> impl Iterator<Item = Recipe> {
-    CPU_CALIBRATION_MATRICES.iter().map(|recipe| recipe.parse().expect("recipes of the gallery"))
+    CPU_CALIBRATION_MATRICES.lines().map(|recipe| recipe.parse().expect("recipes of the gallery"))
 }
 
 /// The name of a generated matrix in records.
@@ -184,7 +184,7 @@ fn measure_matrices(
     let how = Bench::of_a_corpus(seed);
     let mut corpus = folder.corpus()?;
     corpus.begin()?;
-    let (mut new, total) = (0, CPU_CALIBRATION_MATRICES.len());
+    let (mut new, total) = (0, CPU_CALIBRATION_MATRICES.lines().count());
     for (at, recipe) in cpu_calibration_recipes().enumerate() {
         let name = name_of(&recipe);
         watcher(Event::Matrix { at, total, name: &name })?;

@@ -157,7 +157,7 @@ impl Advise {
         let objective = self.model.objective(None);
         let advisor = Advisor::new(profile);
         let advice = advisor.advise(&Features::of(&matrix), T::DTYPE, &objective)?;
-        let numbers = NumbersOfGpus::new(&matrix, advisor, &advice, &objective);
+        let numbers = NumbersOfGpus { matrix: &matrix, advisor, advice: &advice, objective: &objective };
         let mut gpus = Vec::new();
         for &count in counts {
             let on = if count == 1 {

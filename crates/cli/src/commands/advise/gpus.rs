@@ -126,7 +126,7 @@ impl Advise {
         let features = Features::of(&matrix);
         let advisor = Advisor::new(profile);
         let advice = advisor.advise(&features, T::DTYPE, &objective)?;
-        let numbers = NumbersOfGpus::new(&matrix, advisor, &advice, &objective);
+        let numbers = NumbersOfGpus { matrix: &matrix, advisor, advice: &advice, objective: &objective };
         let asked = Asked { matrix: &matrix, numbers, deal: &deal, known: &known };
         let bar = context.printer.progress(counts.len() as u64, "dealing out");
         let mut all = Vec::new();

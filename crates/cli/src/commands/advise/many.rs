@@ -6,10 +6,10 @@ use crate::failure::{Exit, Failure};
 use crate::matrix_source::MatrixSource;
 use crate::table::Table;
 use crate::text::{BOLD, assumed, between, candidate, counted, grouped, heading, matrices};
-use crate::values::{narrowing, what_it_changes};
+use crate::values::what_it_changes;
 use sparsight::advise::RunNowName;
 use sparsight::answer::{AdviseAnswer, AdviseManyAnswer, AdvisedMatrix, MatrixSummary};
-use sparsight::matrix::{Bytes, Csr, Features, Scalar, Seconds};
+use sparsight::matrix::{Bytes, Csr, Features, Narrowing, Scalar, Seconds};
 use sparsight::{Advisor, Error, Profile};
 use std::collections::BTreeSet;
 use std::num::NonZeroU64;
@@ -51,7 +51,7 @@ impl Advise {
             let loaded = turned.take().map_or_else(|| self.load::<T>(source, context), Ok);
             let (features, lost) = match loaded {
                 Ok(matrix) => {
-                    let lost = objective.mixed_precision.then(|| narrowing(&matrix));
+                    let lost = objective.mixed_precision.then(|| Narrowing::of(&matrix));
                     if let Some(lost) = lost.as_ref().filter(|lost| lost.too_large > 0) {
                         // It is ranked without.
                         objective.mixed_precision = false;
@@ -119,7 +119,7 @@ impl Advise {
 /// Time of a matrix and its transpose together, each with its best candidate.
 fn print_pair(a: &AdvisedMatrix, transposed: &AdvisedMatrix, context: &Context) -> Result<(), Failure> {
     let known = |of: &AdvisedMatrix| {
-        Some((of.verdict.as_ref()?.best, of.prediction.as_ref()?.predicted_s.0, of.memory_bytes?.0))
+        Some((of.verdict.as_ref()?.best, of.prediction.as_ref()?.time.0, of.memory_bytes?.0))
     };
     let (Some((one, time, bytes)), Some((other, more_time, more_bytes))) = (known(a), known(transposed))
     else {
@@ -167,8 +167,8 @@ fn print(
             name,
             nnz,
             candidate(&verdict.best),
-            prediction.predicted_s.to_string(),
-            between(prediction.low_s, prediction.high_s),
+            prediction.time.to_string(),
+            between(prediction.low, prediction.high),
             times(verdict.vendors_csr.map(|csr| csr.speedup)),
             times(verdict.plain_csr.map(|csr| csr.speedup)),
             match (&verdict.run_now, one.pays_off_after) {

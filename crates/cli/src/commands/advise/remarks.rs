@@ -20,7 +20,7 @@ pub(super) fn what_it_brings(order: Order, reordered: &ReorderedAnswer) -> Strin
     let [before, after] = reordered.bandwidth.map(grouped);
     let order = format!("reordered by {} in {took}: bandwidth {before} -> {after}", order.name());
     let Some((best, &speedup)) = reordered.as_it_is.as_ref().zip(speedup.as_ref()) else { return order };
-    let as_it_is = format!("{} as it is ({})", best.prediction.predicted_s, candidate(&best.candidate.id));
+    let as_it_is = format!("{} as it is ({})", best.prediction.time, candidate(&best.candidate.id));
     let compared = match speedup {
         _ if speedup > 1.0 + TIE => format!("{speedup:.2} times as fast as {as_it_is}"),
         _ if speedup < 1.0 - TIE => format!("slower than {as_it_is}"),
@@ -37,7 +37,7 @@ pub(super) fn what_it_brings(order: Order, reordered: &ReorderedAnswer) -> Strin
     };
     // Said where it is about keeping vectors in the new order or not.
     let vectors = reordered.vectors_s.filter(|_| speedup > 1.0 + TIE).map(|vectors| {
-        let saved = best.prediction.predicted_s.0 * (1.0 - 1.0 / speedup);
+        let saved = best.prediction.time.0 * (1.0 - 1.0 / speedup);
         let lost = if vectors.0 >= saved { ", more than is gained" } else { "" };
         format!("; bringing x and y there and back in every product would add about {vectors}{lost}")
     });
@@ -71,7 +71,7 @@ pub(super) fn what_was_found(verified: &Verified, verdict: &Verdict<'_>) -> Opti
 
 /// `nearest training matrices: d/brack2 (0.20), b/osm_rnv (0.25); closer to them than 40 % of the training matrices are to theirs`.
 pub(super) fn what_is_nearby(nearby: &Nearby) -> String {
-    let names = nearby.nearest.iter().map(|(name, distance)| format!("{name} ({distance:.2})"));
+    let names = nearby.nearest.iter().map(|near| format!("{} ({:.2})", near.matrix, near.distance));
     let names = names.collect::<Vec<_>>().join(", ");
     let share = 100.0 * (1.0 - nearby.farther_than);
     let how_far = match nearby.farther_than {

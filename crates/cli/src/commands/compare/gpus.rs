@@ -109,7 +109,7 @@ impl Compare {
             let profiles = [contender.profile.clone()];
             self.lacking(error, &profiles, T::DTYPE)
         })?;
-        let numbers = NumbersOfGpus::new(matrix, advisor, &advice, &objective);
+        let numbers = NumbersOfGpus { matrix, advisor, advice: &advice, objective: &objective };
         let mut all = vec![numbers.on_one()];
         for count in numbers_of_gpus(&self.gpus)?.into_iter().filter(|&count| count > 1) {
             context.interrupt.check()?;

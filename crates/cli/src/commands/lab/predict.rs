@@ -12,8 +12,9 @@ use crate::text::{self, BOLD, DIM, between, counted, heading, shape};
 use sparsight::Advisor;
 use sparsight::answer::MatrixSummary;
 use sparsight::matrix::{Bytes, Limits, Seconds};
+use sparsight::model::Term;
 use sparsight::models::ModelName;
-use sparsight_lab::answer::{PredictAnswer, PredictManyAnswer, PredictedCandidate, PredictedTerm};
+use sparsight_lab::answer::{PredictAnswer, PredictManyAnswer, PredictedCandidate};
 
 /// Print the predictions of one model, term by term
 #[derive(Debug, clap::Args)]
@@ -109,8 +110,8 @@ fn print_one(out: &Printer, asked: ModelName, one: &PredictedCandidate) -> Resul
         return out.line(format_args!("{BOLD}{candidate}{BOLD:#}  not possible: {why}"));
     };
     let by = if model == asked { String::new() } else { format!("  by {model}") };
-    let between = between(p.low_s, p.high_s);
-    out.line(format_args!("{BOLD}{candidate}{BOLD:#}  {}  90 % between {between}{by}", p.predicted_s))?;
+    let between = between(p.low, p.high);
+    out.line(format_args!("{BOLD}{candidate}{BOLD:#}  {}  90 % between {between}{by}", p.time))?;
     let mut parts: Vec<&str> = one.terms.iter().map(|term| term.part).collect();
     parts.dedup();
     for part in parts {
@@ -143,8 +144,8 @@ fn plain(text: &str) -> String {
 }
 
 /// `E(p) = 3.21 us`.
-fn number(term: &PredictedTerm) -> String {
-    let PredictedTerm { name, value, unit, .. } = *term;
+fn number(term: &Term) -> String {
+    let Term { name, value, unit, .. } = *term;
     let name = match name {
         BEST_TERM => "T after comparing it with the others".to_owned(),
         name => plain(name),

@@ -109,7 +109,7 @@ impl Transfer {
             let across = reference.to(&target, measured);
             let answers = self.answers(&across, &by, &features, dtype)?;
             let transferred = answers.transferred.iter().take(context.top_in_json());
-            let transferred = transferred.map(|a| TransferredCandidate::of(a.candidate, &a.carried));
+            let transferred = transferred.map(|a| TransferredCandidate::of(a.candidate, a.carried.clone()));
             let refused = answers.refused.iter().map(|(c, why)| TransferredCandidate::refused(*c, why));
             let matrix = MatrixSummary::of(source.title(), &features);
             matrices.push(TransferAnswer::of(matrix, &across, &by, transferred.chain(refused).collect()));
@@ -252,7 +252,7 @@ fn rescaled(answers: &[Answer], top: usize) -> Table {
     let columns = ["", "<candidate", "predicted", "90 % between", "T_ref", "<T_ref from", "T / T_ref"];
     let mut table = Table::new(&columns);
     for (place, Answer { candidate, carried }) in answers.iter().take(top).enumerate() {
-        let [low, high] = carried.interval.unwrap_or([carried.time; 2]);
+        let [low, high] = [carried.low, carried.high].map(|end| end.unwrap_or(carried.time));
         table.row([
             (place + 1).to_string(),
             text::candidate(candidate),

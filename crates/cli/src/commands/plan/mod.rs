@@ -11,17 +11,16 @@ use crate::matrix_source::{MatrixSource, matrices};
 use crate::reordering::OrderFlags;
 use crate::report::{Page, Reported};
 use crate::text::counted;
-use crate::values::{ValuesFlag, narrowing};
+use crate::values::ValuesFlag;
 use measured::{Measured, measure, records, tried};
 use print::{print, print_pair};
 use sparsight::advise::Advised;
 use sparsight::answer::{
-    AdviceProvenance, MeasuredPlan, NarrowingAnswer, NextRunAnswer, PlanAnswer, PlannedMatrix, PlannedPart,
-    Structure,
+    AdviceProvenance, MeasuredPlan, NextRunAnswer, PlanAnswer, PlannedMatrix, PlannedPart, Structure,
 };
 use sparsight::bench::Noise;
 use sparsight::kernels::{Candidate, Execution, Format, every_candidate_on};
-use sparsight::matrix::{Csr, Dtype, Scalar, Seconds};
+use sparsight::matrix::{Csr, Dtype, Narrowing, Scalar, Seconds};
 use sparsight::model::NextRun;
 use sparsight::models::ModelName;
 use sparsight::partition::{Part, PartitionObjective, Partitioning, Strategy};
@@ -192,7 +191,7 @@ impl Plan {
                     loaded => loaded?,
                 };
                 let structure = is_drawn.then(|| Structure::of(&matrix));
-                let narrowing = is_mixed.then(|| narrowing(&matrix));
+                let narrowing = is_mixed.then(|| Narrowing::of(&matrix));
                 let one = self.one(
                     source,
                     &matrix,
@@ -262,7 +261,7 @@ impl Plan {
         matrix: &Csr<T>,
         profile: &Profile,
         device: Option<(&OpenDevice, Tries)>,
-        (mut cuts, narrowing): (Option<&mut Cuts>, Option<NarrowingAnswer>),
+        (mut cuts, narrowing): (Option<&mut Cuts>, Option<Narrowing>),
         context: &Context,
     ) -> Result<Option<Planned>, Failure> {
         let wanted =
@@ -298,7 +297,7 @@ impl Plan {
             }
         }
         let mixed = match narrowing {
-            Some(NarrowingAnswer { too_large: 0, .. }) => self.mixed(profile, &partitioning, &wanted)?,
+            Some(Narrowing { too_large: 0, .. }) => self.mixed(profile, &partitioning, &wanted)?,
             _ => None,
         };
         let (mut measured, mut next) = (Vec::new(), None);
@@ -415,7 +414,7 @@ struct Planned {
     partitioning: Partitioning,
     /// The whole matrix with its values in f32, and what that changes, where it was asked for.
     mixed: Option<Part>,
-    narrowing: Option<NarrowingAnswer>,
+    narrowing: Option<Narrowing>,
     /// Measured plans; empty without `--run`.
     measured: Vec<Measured>,
     /// Expected gain by another run of a single candidate; none without `--try`.

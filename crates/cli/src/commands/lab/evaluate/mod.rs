@@ -108,7 +108,12 @@ impl Evaluate {
                 "{name}: a row of errors is a kernel, over all of its block sizes; --dtype asks for a value type"
             ));
         }
-        let answer = EvaluateAnswer::of(&profile, self.test.clone(), &evaluation, written);
+        let answer = EvaluateAnswer {
+            device: (&profile).into(),
+            test: self.test.clone(),
+            evaluation: evaluation.clone(),
+            plots: written,
+        };
         self.narrow(&mut evaluation);
         context.printer.answer(&answer, || {
             let out = self.output(context);

@@ -256,7 +256,7 @@ fn beside_vendor(rows: &[&VendorRow]) -> Option<Table> {
     let mut table = Table::new(&columns);
     for r in rows {
         let n = r.ratios;
-        let [class, ours, theirs] = [r.class.name(), r.ours.name(), r.theirs.name()].map(str::to_owned);
+        let [class, ours, theirs] = [r.class.name(), r.ours, r.theirs].map(str::to_owned);
         let [count, wins, behind] = [n.count, n.wins, n.behind].map(|count| count.to_string());
         let [mean, p10, p90, worst] = [n.mean, n.p10, n.p90, n.worst].map(|ratio| format!("{ratio:.3}"));
         table.row([class, count, ours, theirs, mean, p10, p90, worst, wins, behind]);
@@ -289,7 +289,7 @@ fn worst(misses: &[&Miss]) -> Option<Table> {
             m.matrix.clone(),
             m.predicted.to_string(),
             m.measured.to_string(),
-            percent(m.error()),
+            percent(m.error),
         ]);
     }
     (!misses.is_empty()).then_some(table)

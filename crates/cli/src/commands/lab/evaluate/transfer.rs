@@ -10,7 +10,7 @@ use sparsight::matrix::Dtype;
 use sparsight::profile::ProfileFolder;
 use sparsight_lab::answer::EvaluateTransferAnswer;
 use sparsight_lab::evaluate::{
-    Scope, TransferEvaluation, TransferMethod, TransferMiss, TransferRow, evaluate_transfer,
+    RefusedTimes, Scope, TransferEvaluation, TransferMethod, TransferMiss, TransferRow, evaluate_transfer,
 };
 use sparsight_lab::transfer::{Reference, ReferenceOrigin, TransferProfile};
 use std::fmt::Display;
@@ -22,11 +22,12 @@ impl Evaluate {
         let corpus = self.corpus(&ProfileFolder::open(&self.folder)?, context)?;
         let reference = Reference::find(from)?;
         let evaluation = evaluate_transfer(&reference, &target, &corpus, self.worst())?;
-        let (from, test) = (&reference.profile, self.test.clone());
-        let answer = EvaluateTransferAnswer::of(from, &target, test, &evaluation);
+        let from = &reference.profile;
+        let (reference, test) = (from.into(), self.test.clone());
+        let answer = EvaluateTransferAnswer { reference, target: (&target).into(), test, evaluation };
         context.printer.answer(&answer, || {
             let (devices, by, out) = ([from, &target], self.by(), self.output(context));
-            TransferTables { evaluation: &evaluation, devices, by, out }.print()
+            TransferTables { evaluation: &answer.evaluation, devices, by, out }.print()
         })?;
         Ok(Exit::Done)
     }
@@ -71,12 +72,9 @@ impl TransferTables<'_> {
             }
         });
         self.out.line(format!("T_ref: {}", origins.collect::<Vec<_>>().join(", ")))?;
-        for (kernel, (times, why)) in refused {
-            self.out.line(format!(
-                "{}: {} times not transferred: {why}",
-                words(kernel),
-                grouped(*times as u64)
-            ))?;
+        for RefusedTimes { kernel, times, why } in refused {
+            let times = grouped(*times as u64);
+            self.out.line(format!("{}: {times} times not transferred: {why}", words(kernel)))?;
         }
         let notes = [
             "error: |predicted - measured| / measured over matrices and block sizes; ratio: geometric mean of predicted / measured",
@@ -141,10 +139,10 @@ fn worst(misses: &[&TransferMiss]) -> Option<Table> {
         table.row([
             candidate(&m.candidate),
             m.matrix.clone(),
-            m.transferred.reference.to_string(),
-            m.transferred.time.to_string(),
+            m.reference.to_string(),
+            m.predicted.to_string(),
             m.measured.to_string(),
-            percent(m.error()),
+            percent(m.error),
         ]);
     }
     (!misses.is_empty()).then_some(table)

@@ -15,8 +15,8 @@ impl Evaluate {
     pub(super) fn without(&self, context: &Context) -> Result<Exit, Failure> {
         let folder = ProfileFolder::open(&self.folder)?;
         let (device, corpus) = (folder.device()?, self.corpus(&folder, context)?);
-        let rows = without_each(device.facts.kind, &corpus);
-        if rows.is_empty() {
+        let without = without_each(device.facts.kind, &corpus);
+        if without.is_empty() {
             let text =
                 format!("{}: no matrix was measured with all kernels of the corpus", self.folder.display());
             return Err(Failure::input(text)
@@ -25,13 +25,13 @@ impl Evaluate {
         let answer = EvaluateWithoutAnswer {
             device: DeviceSummary::profiled(&folder.name(), &device),
             test: self.test.clone(),
-            without: rows.iter().map(Into::into).collect(),
+            without,
         };
         context.printer.answer(&answer, || {
             let out = self.output(context);
             let device = described(&device.facts);
             for dtype in context.dtypes() {
-                let rows: Vec<&WithoutRow> = rows.iter().filter(|row| row.dtype == dtype).collect();
+                let rows: Vec<&WithoutRow> = answer.without.iter().filter(|row| row.dtype == dtype).collect();
                 let Some(most) = rows.iter().map(|row| row.gain.count).max() else { continue };
                 let title = format!("{device}, {dtype}, {}: what each part brings", matrices(most));
                 out.table(&title, Some(table(&rows)))?;
@@ -60,7 +60,7 @@ fn table(rows: &[&WithoutRow]) -> Table {
         let mean = |class| in_class(class).map_or_else(|| "-".to_owned(), |gain| format!("{:.4}", gain.mean));
         let counts = [all.timed, all.near, all.fastest, all.needed].map(|count| count.to_string());
         let (part, means) = (of_part[0].part, TimeClass::EACH.map(mean));
-        let (name, largest) = ([words(part), part.kind().to_owned()], format!("{:.2}", all.largest));
+        let (name, largest) = ([words(part), of_part[0].kind.to_owned()], format!("{:.2}", all.largest));
         table.row(name.into_iter().chain(means).chain(counts).chain([largest]));
     }
     table
