@@ -2,7 +2,7 @@
 // before the first product. It knows nothing of sparsight.
 //
 //     g++ -O2 with_preprocess.cpp -lcusparse -lcudart -o with_preprocess
-//     with_preprocess [--no-preprocess] [--transpose] f32|f64 FILE...      one JSON line a matrix
+//     with_preprocess [--no-preprocess] f32|f64 FILE...                    one JSON line a matrix
 //     sparsight run with_preprocess ...                                    the same, with the drop-in
 //
 // FILE: rows, columns, non-zeros as int64, then row offsets and columns as int32, as `to_binary.py` writes them.
@@ -28,7 +28,7 @@
     } while (0)
 
 template <typename T>
-int run(const char* file, cudaDataType type, bool preprocess, bool transpose)
+int run(const char* file, cudaDataType type, bool preprocess)
 {
     FILE* in = fopen(file, "rb");
     int64_t size[3];
@@ -43,31 +43,30 @@ int run(const char* file, cudaDataType type, bool preprocess, bool transpose)
         return 1;
     }
     fclose(in);
-    const int64_t x_len = transpose ? rows : columns, y_len = transpose ? columns : rows;
-    std::vector<T> values(nnz), x(x_len), y(y_len);
+    std::vector<T> values(nnz), x(columns), y(rows);
     for (int64_t i = 0; i < nnz; ++i) values[i] = T(0.5 + (i * 7919 % 1000) / 1000.0);
-    for (int64_t i = 0; i < x_len; ++i) x[i] = T((i * 104729 % 2000) / 1000.0 - 1.0);
+    for (int64_t i = 0; i < columns; ++i) x[i] = T((i * 104729 % 2000) / 1000.0 - 1.0);
     void *d_row, *d_col, *d_val, *d_x, *d_y, *buffer;
     CHECK(cudaMalloc(&d_row, 4 * (rows + 1)));
     CHECK(cudaMalloc(&d_col, 4 * nnz));
     CHECK(cudaMalloc(&d_val, sizeof(T) * nnz));
-    CHECK(cudaMalloc(&d_x, sizeof(T) * x_len));
-    CHECK(cudaMalloc(&d_y, sizeof(T) * y_len));
+    CHECK(cudaMalloc(&d_x, sizeof(T) * columns));
+    CHECK(cudaMalloc(&d_y, sizeof(T) * rows));
     CHECK(cudaMemcpy(d_row, row_ptr.data(), 4 * (rows + 1), cudaMemcpyHostToDevice));
     CHECK(cudaMemcpy(d_col, col_idx.data(), 4 * nnz, cudaMemcpyHostToDevice));
     CHECK(cudaMemcpy(d_val, values.data(), sizeof(T) * nnz, cudaMemcpyHostToDevice));
-    CHECK(cudaMemcpy(d_x, x.data(), sizeof(T) * x_len, cudaMemcpyHostToDevice));
+    CHECK(cudaMemcpy(d_x, x.data(), sizeof(T) * columns, cudaMemcpyHostToDevice));
     cusparseHandle_t handle;
     cusparseSpMatDescr_t a;
     cusparseDnVecDescr_t vx, vy;
     CHECK(cusparseCreate(&handle));
     CHECK(cusparseCreateCsr(&a, rows, columns, nnz, d_row, d_col, d_val, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I,
                             CUSPARSE_INDEX_BASE_ZERO, type));
-    CHECK(cusparseCreateDnVec(&vx, x_len, d_x, type));
-    CHECK(cusparseCreateDnVec(&vy, y_len, d_y, type));
+    CHECK(cusparseCreateDnVec(&vx, columns, d_x, type));
+    CHECK(cusparseCreateDnVec(&vy, rows, d_y, type));
     const T alpha = 1, beta = 0;
     size_t bytes = 0;
-    const auto plain = transpose ? CUSPARSE_OPERATION_TRANSPOSE : CUSPARSE_OPERATION_NON_TRANSPOSE;
+    const auto plain = CUSPARSE_OPERATION_NON_TRANSPOSE;
     const auto algorithm = CUSPARSE_SPMV_ALG_DEFAULT;
     CHECK(cusparseSpMV_bufferSize(handle, plain, &alpha, a, vx, &beta, vy, type, algorithm, &bytes));
     CHECK(cudaMalloc(&buffer, bytes + 16));
@@ -89,18 +88,17 @@ int run(const char* file, cudaDataType type, bool preprocess, bool transpose)
         CHECK(products(500));
         least = std::min(least, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / 500);
     }
-    CHECK(cudaMemcpy(y.data(), d_y, sizeof(T) * y_len, cudaMemcpyDeviceToHost));
-    std::vector<double> sums(y_len, 0.0), magnitudes(y_len, 1e-300);
-    for (int64_t i = 0; i < rows; ++i) {
-        for (int32_t k = row_ptr[i]; k < row_ptr[i + 1]; ++k) {
-            const int64_t to = transpose ? col_idx[k] : i, from = transpose ? i : col_idx[k];
-            const double term = (double)values[k] * (double)x[from];
-            sums[to] += term;
-            magnitudes[to] += std::fabs(term);
-        }
-    }
+    CHECK(cudaMemcpy(y.data(), d_y, sizeof(T) * rows, cudaMemcpyDeviceToHost));
     double off = 0;
-    for (int64_t i = 0; i < y_len; ++i) off = std::max(off, std::fabs((double)y[i] - sums[i]) / magnitudes[i]);
+    for (int64_t i = 0; i < rows; ++i) {
+        double sum = 0, magnitude = 1e-300;
+        for (int32_t k = row_ptr[i]; k < row_ptr[i + 1]; ++k) {
+            const double term = (double)values[k] * (double)x[col_idx[k]];
+            sum += term;
+            magnitude += std::fabs(term);
+        }
+        off = std::max(off, std::fabs((double)y[i] - sum) / magnitude);
+    }
     const std::string path = file;
     const auto slash = path.rfind('/', path.rfind('/') - 1);
     printf("{\"matrix\": \"%s\", \"nnz\": %lld, \"time_s\": %.9g, \"off\": %.3g}\n",
@@ -117,19 +115,19 @@ int run(const char* file, cudaDataType type, bool preprocess, bool transpose)
 int main(int count, char** arguments)
 {
     int first = 1;
-    bool preprocess = true, transpose = false;
-    for (; first < count && arguments[first][0] == '-'; ++first) {
-        if (!strcmp(arguments[first], "--no-preprocess")) preprocess = false;
-        if (!strcmp(arguments[first], "--transpose")) transpose = true;
+    bool preprocess = true;
+    if (first < count && !strcmp(arguments[first], "--no-preprocess")) {
+        preprocess = false;
+        ++first;
     }
     if (first >= count) {
-        fprintf(stderr, "usage: with_preprocess [--no-preprocess] [--transpose] f32|f64 FILE...\n");
+        fprintf(stderr, "usage: with_preprocess [--no-preprocess] f32|f64 FILE...\n");
         return 2;
     }
     const bool is_double = !strcmp(arguments[first], "f64");
     for (int i = first + 1; i < count; ++i) {
-        const int failed = is_double ? run<double>(arguments[i], CUDA_R_64F, preprocess, transpose)
-                                     : run<float>(arguments[i], CUDA_R_32F, preprocess, transpose);
+        const int failed = is_double ? run<double>(arguments[i], CUDA_R_64F, preprocess)
+                                     : run<float>(arguments[i], CUDA_R_32F, preprocess);
         if (failed) return failed;
     }
     return 0;

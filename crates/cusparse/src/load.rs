@@ -17,8 +17,8 @@ const TRIED: usize = 3;
 /// Non-zeros above which columns are not read: the pattern would take a gigabyte of the program's memory.
 const MOST_READ: u64 = 100 << 20;
 
-/// A kernel that may be used for a pattern: its id, as the catalogue writes one.
-pub(crate) type Entrant = (String, Arc<InPlace>);
+/// A kernel that may be used for a pattern.
+pub(crate) type Entrant = (Candidate, Arc<InPlace>);
 
 /// The kernels to be tried, loaded; those that cannot be loaded are left out. `lengths`: of the rows, where they were counted.
 pub(crate) fn entrants(source: &Source, gpu: &Gpu, lengths: Option<&RowLengthSummary>) -> Vec<Entrant> {
@@ -33,9 +33,7 @@ pub(crate) fn entrants(source: &Source, gpu: &Gpu, lengths: Option<&RowLengthSum
 
 /// Kernels that need nothing but CSR, by the rules.
 fn in_place(source: &Source, gpu: &Gpu, lengths: &RowLengthSummary) -> Vec<Entrant> {
-    // Models of the catalogue know products with A.
     if Settings::get().reports()
-        && !source.key.transposed
         && let Some(row_ptr) = source.row_offsets(gpu)
     {
         let _ = advised(source, gpu, &row_ptr);
@@ -83,28 +81,16 @@ fn advised(source: &Source, gpu: &Gpu, row_ptr: &[u64]) -> Option<Vec<Candidate>
 
 fn loaded(source: &Source, gpu: &Gpu, chosen: Vec<Candidate>, row_ptr: Option<&[u64]>) -> Vec<Entrant> {
     let (device, key) = (gpu.cuda.as_gpu(), &source.key);
-    let (size, offset_bytes) = (key.size(), key.offset_bytes);
     let load = |candidate: Candidate| {
         if worker::is_stopped() {
             return None;
         }
-        if key.transposed {
-            // As many threads a row as are best for A.
-            let (threads, block) = (candidate.kernel.threads_per_row()?, candidate.block);
-            let loaded = if key.is_double {
-                device.in_place_transposed::<f64>((threads, block), size, offset_bytes)
-            } else {
-                device.in_place_transposed::<f32>((threads, block), size, offset_bytes)
-            };
-            let id = format!("csr-transposed/t{threads}/b{block}/{}", key.dtype());
-            return Some((id, Arc::new(loaded.ok()?)));
-        }
         let loaded = if key.is_double {
-            device.in_place::<f64>(&candidate, size, offset_bytes, row_ptr)
+            device.in_place::<f64>(&candidate, key.size(), key.offset_bytes, row_ptr)
         } else {
-            device.in_place::<f32>(&candidate, size, offset_bytes, row_ptr)
+            device.in_place::<f32>(&candidate, key.size(), key.offset_bytes, row_ptr)
         };
-        Some((candidate.to_string(), Arc::new(loaded.ok()?)))
+        Some((candidate, Arc::new(loaded.ok()?)))
     };
     chosen.into_iter().filter_map(load).collect()
 }

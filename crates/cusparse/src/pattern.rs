@@ -308,9 +308,7 @@ impl Pattern {
         let best = best.expect("there are entrants");
         let single = (times[0], times[best + 1]);
         if single.1 > GAIN * single.0 {
-            self.source
-                .totals
-                .tell(|told| told.timed = Some((single.0, entrants[best].0.clone(), single.1, false)));
+            self.source.totals.tell(|told| told.timed = Some((single.0, entrants[best].0, single.1, false)));
             return self.decide(None, theirs);
         }
         trial.stage =
@@ -344,7 +342,7 @@ impl Pattern {
             };
             gpu.keep(windows.watches.iter_mut().flat_map(|watches| watches.drain(..)));
             let (single, gains) = (windows.single, after <= before);
-            self.source.totals.tell(|told| told.timed = Some((single.0, candidate.clone(), single.1, gains)));
+            self.source.totals.tell(|told| told.timed = Some((single.0, *candidate, single.1, gains)));
             return self.decide(gains.then(|| Arc::clone(kernel)), theirs);
         }
         let side = windows.at / WINDOW % 2;

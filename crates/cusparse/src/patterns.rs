@@ -80,8 +80,8 @@ pub(crate) fn totals() -> Vec<Arc<Totals>> {
 /// A preprocess step has ended well: from now on the pattern of this product stays what it is.
 pub(crate) fn preprocessed(call: &Call, product: &Product) {
     forget(call.matrix as usize);
-    // Tables are made of row offsets from 0 on, for products with A.
-    if product.key.base != 0 || product.key.transposed {
+    // Tables are made of row offsets from 0 on.
+    if product.key.base != 0 {
         return;
     }
     let pattern = Arc::new(Pattern::new(Source::new(product.key, totals_of(product.key), true)));

@@ -7,9 +7,8 @@ use sparsight::device::cuda::Cuda;
 use sparsight::device::gpu::{CsrAddresses, Vectors};
 use sparsight::matrix::MatrixSize;
 
-/// `CUSPARSE_OPERATION_NON_TRANSPOSE` and `CUSPARSE_OPERATION_TRANSPOSE`.
+/// `CUSPARSE_OPERATION_NON_TRANSPOSE`.
 const PLAIN: c_int = 0;
-const TRANSPOSED: c_int = 1;
 /// `CUSPARSE_POINTER_MODE_HOST`.
 const HOST_POINTERS: c_int = 0;
 /// `CUSPARSE_FORMAT_CSR`.
@@ -20,8 +19,7 @@ const INDEX_64: c_int = 3;
 /// `CUDA_R_32F` and `CUDA_R_64F`.
 const SINGLE: c_int = 0;
 const DOUBLE: c_int = 1;
-/// `CUSPARSE_SPMV_ALG_DEFAULT`, `CUSPARSE_SPMV_CSR_ALG1` and `CUSPARSE_SPMV_CSR_ALG2`. The last promises the same result bit by bit each
-/// time, which products with A^T by atomics do not give.
+/// `CUSPARSE_SPMV_ALG_DEFAULT`, `CUSPARSE_SPMV_CSR_ALG1` and `CUSPARSE_SPMV_CSR_ALG2`.
 const ALGORITHMS: [c_int; 3] = [0, 2, 3];
 
 /// The arguments of a call.
@@ -78,8 +76,6 @@ pub(crate) struct Key {
     pub(crate) is_double: bool,
     /// 0 or 1.
     pub(crate) base: u64,
-    /// The product is one with A^T.
-    pub(crate) transposed: bool,
     algorithm: c_int,
 }
 
@@ -111,9 +107,7 @@ impl Product {
     /// # Safety
     /// The arguments are those of a call of `cusparseSpMV`.
     pub(crate) unsafe fn of(call: &Call, getters: &Getters) -> Option<Self> {
-        let transposed = call.operation == TRANSPOSED;
-        let algorithms = &ALGORITHMS[..if transposed { 2 } else { 3 }];
-        let is_known = (transposed || call.operation == PLAIN) && algorithms.contains(&call.algorithm);
+        let is_known = call.operation == PLAIN && ALGORITHMS.contains(&call.algorithm);
         let pointers = [call.handle.cast_const(), call.alpha, call.matrix, call.x, call.beta, call.y];
         if !is_known || pointers.iter().any(|pointer| pointer.is_null()) {
             return None;
@@ -154,17 +148,15 @@ impl Product {
                 _ => return None,
             };
             let base = u64::try_from(base).ok().filter(|base| *base <= 1)?;
-            // x is as long as A is wide, y as high; the other way around with A^T, whose y is not shifted for base 1.
-            if col_type != INDEX_32 || value_type != call.compute_type || (transposed && base != 0) {
+            if col_type != INDEX_32 || value_type != call.compute_type {
                 return None;
             }
-            let (x_len, y_len) = if transposed { (nrows, ncols) } else { (ncols, nrows) };
             let vector = |descriptor: *const c_void, len: i64| {
                 let (mut size, mut address, mut of) = (0, std::ptr::null(), 0);
                 ok((getters.vector)(descriptor, &raw mut size, &raw mut address, &raw mut of))?;
                 (size == len && of == call.compute_type && !address.is_null()).then_some(address as u64)
             };
-            let (x, y) = (vector(call.x, x_len)?, vector(call.y.cast_const(), y_len)?);
+            let (x, y) = (vector(call.x, ncols)?, vector(call.y.cast_const(), nrows)?);
             let factor = |at: *const c_void| {
                 if is_double { *at.cast::<f64>() } else { f64::from(*at.cast::<f32>()) }
             };
@@ -193,7 +185,6 @@ impl Product {
                     offset_bytes,
                     is_double,
                     base,
-                    transposed,
                     algorithm,
                 },
                 csr: CsrAddresses {

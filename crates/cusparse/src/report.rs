@@ -32,8 +32,6 @@ struct PatternReport {
     columns: u64,
     non_zeros: u64,
     dtype: String,
-    /// Products with A^T.
-    transposed: bool,
     products: u64,
     products_by_sparsight: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -65,8 +63,8 @@ impl Better {
     /// Predictions are held against predictions: what was measured between two events holds the launch, too.
     fn of(told: &Told) -> Option<Self> {
         let (candidate, time) = told.predicted.first()?;
-        let used = |one: &(Candidate, f64)| match &told.timed {
-            Some((_, own, _, true)) => one.0.to_string() == *own,
+        let used = |one: &(Candidate, f64)| match told.timed {
+            Some((_, own, _, true)) => one.0 == own,
             _ => one.0.kernel.is_vendors(),
         };
         let (_, now) = told.predicted.iter().find(|one| used(one))?;
@@ -92,18 +90,17 @@ impl PatternReport {
         let told = totals.told();
         let better = Better::of(&told);
         let Told { timed, verified, worst, .. } = told;
-        let saved = timed.as_ref().map_or(0.0, |(theirs, _, own, _)| (theirs - own) * ours as f64);
+        let saved = timed.map_or(0.0, |(theirs, _, own, _)| (theirs - own) * ours as f64);
         Self {
             rows: totals.key.nrows,
             columns: totals.key.ncols,
             non_zeros: totals.key.nnz,
             dtype: totals.key.dtype().to_string(),
-            transposed: totals.key.transposed,
             products,
             products_by_sparsight: ours,
-            cusparse_s: timed.as_ref().map(|(theirs, ..)| *theirs),
-            sparsight_s: timed.as_ref().map(|(_, _, own, _)| *own),
-            candidate: timed.as_ref().map(|(_, candidate, ..)| candidate.clone()),
+            cusparse_s: timed.map(|(theirs, ..)| theirs),
+            sparsight_s: timed.map(|(_, _, own, _)| own),
+            candidate: timed.map(|(_, candidate, ..)| candidate.to_string()),
             used: timed.map(|(.., used)| used),
             better,
             saved_s: saved,
@@ -159,9 +156,8 @@ impl PatternReport {
     fn text(&self, mode: Mode) -> String {
         let us = |seconds: f64| seconds * 1e6;
         let Self { rows, columns, non_zeros, dtype, products, products_by_sparsight: ours, .. } = self;
-        let of = if self.transposed { ", transposed" } else { "" };
         let mut text = format!(
-            "  {rows} x {columns}, {non_zeros} non-zeros, {dtype}{of}: {products} products, {ours} by sparsight"
+            "  {rows} x {columns}, {non_zeros} non-zeros, {dtype}: {products} products, {ours} by sparsight"
         );
         match (&self.candidate, self.cusparse_s, self.sparsight_s) {
             (Some(candidate), Some(theirs), Some(own)) => {

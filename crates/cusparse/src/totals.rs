@@ -17,8 +17,8 @@ pub(crate) struct Totals {
 /// What was measured and predicted, times in seconds.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Told {
-    /// Time of cuSPARSE, of the fastest kernel in place, which has this id, and whether that is used.
-    pub(crate) timed: Option<(f64, String, f64, bool)>,
+    /// Time of cuSPARSE, of the fastest kernel in place, and whether that is used.
+    pub(crate) timed: Option<(f64, Candidate, f64, bool)>,
     /// Predicted times: of the best candidate of all formats, and then of those that leave CSR where it is.
     pub(crate) predicted: Vec<(Candidate, f64)>,
     /// Products that were verified, and the largest difference in units of what rounding explains; above 1 is wrong.

@@ -73,8 +73,7 @@ unsafe fn compare<T: Scalar>(
     product: &Product,
     theirs: &dyn Fn() -> Status,
 ) -> Result<Status, DeviceError> {
-    let Key { nrows, ncols, nnz, base, transposed, .. } = product.key;
-    let (x_len, y_len) = if transposed { (nrows, ncols) } else { (ncols, nrows) };
+    let Key { nrows, ncols, nnz, base, .. } = product.key;
     let device = gpu.cuda.as_gpu();
     let source = &pattern.source;
     let read = |address: u64, len: u64| {
@@ -86,8 +85,8 @@ unsafe fn compare<T: Scalar>(
     };
     gpu.cuda.wait_for(stream(product))?;
     let shift = base * T::DTYPE.bytes();
-    let (values, x) = (read(product.csr.values + shift, nnz)?, read(product.v.x + shift, x_len)?);
-    let before = if product.v.beta == 0.0 { Vec::new() } else { read(product.v.y, y_len)? };
+    let (values, x) = (read(product.csr.values + shift, nnz)?, read(product.v.x + shift, ncols)?);
+    let before = if product.v.beta == 0.0 { Vec::new() } else { read(product.v.y, nrows)? };
     let (Some(row_ptr), Some(columns)) = (source.row_offsets(gpu), source.columns(gpu)) else {
         return Ok(theirs());
     };
@@ -97,40 +96,35 @@ unsafe fn compare<T: Scalar>(
         return Ok(status);
     }
     gpu.cuda.wait_for(stream(product))?;
-    let wanted = read(product.v.y, y_len)?;
+    let wanted = read(product.v.y, nrows)?;
     // What rounding explains: each of the additions and multiplications of a row, with any order of the sum, twice.
     let (alpha, beta) = (product.v.alpha.abs(), product.v.beta.abs());
-    let mut sums = vec![(4.0, 0.0); y_len as usize];
-    for (row, ends) in row_ptr.windows(2).enumerate() {
-        for at in ends[0] as usize..ends[1] as usize {
+    let bound = |row: usize| {
+        let entries = row_ptr[row] as usize..row_ptr[row + 1] as usize;
+        let count = entries.len() as f64 + 4.0;
+        let term = |at: usize| {
             let column = columns[at] as usize;
-            let (of_y, of_x) = if transposed { (column, row) } else { (row, column) };
-            let x = x.get(of_x).map_or(f64::NAN, |x| x.to_f64());
-            if let Some((count, sum)) = sums.get_mut(of_y) {
-                *count += 1.0;
-                *sum += (values[at].to_f64() * x).abs();
-            }
-        }
-    }
-    let bound = |at: usize| {
-        let ((count, sum), before) = (sums[at], before.get(at).map_or(0.0, |y| y.to_f64().abs()));
+            (values[at].to_f64() * x.get(column).map_or(f64::NAN, |x| x.to_f64())).abs()
+        };
+        let sum: f64 = entries.map(term).sum();
+        let before = before.get(row).map_or(0.0, |y| y.to_f64().abs());
         2.0 * count * T::EPSILON.to_f64() * (alpha * sum + beta * before)
     };
     let entrants = pattern.entrants.get().map_or(&[][..], |entrants| entrants);
-    let nowhere = vec![T::from_f64(f64::NAN); y_len as usize];
+    let nowhere = vec![T::from_f64(f64::NAN); nrows as usize];
     for (candidate, kernel) in entrants {
         let y: DeviceArray<T> = device.upload(if before.is_empty() { &nowhere } else { &before })?;
         let v = Vectors { y: y.address(), ..product.v };
         // SAFETY: as the caller promises, and y is that long.
         unsafe { kernel.queue(&product.csr, &v, stream(product))? };
         gpu.cuda.wait_for(stream(product))?;
-        let got = read(y.address(), y_len)?;
+        let got = read(y.address(), nrows)?;
         let off = |row: usize| (difference(wanted[row].to_f64(), got[row].to_f64(), || bound(row)), row);
-        let worst = (0..y_len as usize).map(off).max_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or_default();
+        let worst = (0..nrows as usize).map(off).max_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or_default();
         if worst.0 > 1.0 {
             let (theirs, ours) = (wanted[worst.1].to_f64(), got[worst.1].to_f64());
             eprintln!(
-                "sparsight: {candidate} gives {ours:e} where cuSPARSE gives {theirs:e}, in entry {} of y, of {nrows} x {ncols} with {nnz} \
+                "sparsight: {candidate} gives {ours:e} where cuSPARSE gives {theirs:e}, in row {} of {nrows} x {ncols} with {nnz} \
                  non-zeros; please report it",
                 worst.1
             );

@@ -42,7 +42,6 @@ pub use candidate::{
 pub use cpu::{CpuProduct, CpuProducts, CpuScratch, CpuTask};
 pub use device_facts::{DeviceFacts, DeviceKind, ImplausibleFact};
 pub use execution::Execution;
-pub use families::TRANSPOSED;
 pub use family::{BLOCKS, Elsewhere, Family, Run, StripRule, Vendor, WarpWork};
 pub use fused::{FUSED_ARGS, FUSED_PARTS, FusedParts, fits_one_launch, fused_source};
 pub use kernel::{Kernel, ParseKernelError, strip};
@@ -52,7 +51,7 @@ pub use row_length_distribution::RowLengthDistribution;
 pub use selection::{ParseSelectionError, Selection};
 pub use source::{
     DOT_PIECES, HELPER_BLOCK, KernelSource, benchmark_matrix_source, conversion_parameters,
-    conversion_source, recipe_source, row_lengths_source, source, timing_source, vector_source,
+    conversion_source, row_lengths_source, source, timing_source, vector_source,
 };
 pub use sparsight_matrix::{Format, ParseFormatError};
 pub use strip::{Strip, StripUnit};

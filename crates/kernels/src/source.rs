@@ -5,7 +5,7 @@
 //! or a `double`. Kernels that multiply end with `x, y, alpha, beta` and compute `y = alpha A x + beta y`.
 
 use crate::Candidate;
-use crate::recipe::{Knobs, Recipe, kernels_in};
+use crate::recipe::kernels_in;
 use sparsight_matrix::Dtype;
 
 /// Threads a block of the kernels that generate, convert, fill and flush; they take any number of blocks.
@@ -44,25 +44,16 @@ pub struct KernelSource {
 /// Source of `candidate`, `None` for what the vendor's library runs; `offset_bytes` (4 or 8) is the width of row offsets, of
 /// no meaning to kernels that read none. The entry points are those of the [recipe](crate::Recipe), in its order.
 pub fn source(candidate: &Candidate, offset_bytes: u64) -> Option<KernelSource> {
-    let Candidate { kernel, dtype, block } = *candidate;
-    Some(recipe_source(kernel.recipe()?, kernel.knobs(), (dtype, block), offset_bytes))
-}
-
-/// Source of a recipe with these knobs, for a value type and threads a block.
-pub fn recipe_source(
-    recipe: &Recipe,
-    knobs: Knobs,
-    (dtype, block): (Dtype, u32),
-    offset_bytes: u64,
-) -> KernelSource {
-    let mut definitions = vec![stored(dtype), vectors(dtype), format!("BLOCK={block}")];
+    let recipe = candidate.kernel.recipe()?;
+    let mut definitions = vec![stored(candidate.dtype), vectors(candidate.dtype)];
+    definitions.push(format!("BLOCK={}", candidate.block));
     if recipe.reads_offsets {
         definitions.push(offset(offset_bytes));
     }
-    let knobs = (recipe.definitions)(knobs);
+    let knobs = (recipe.definitions)(candidate.kernel.knobs());
     definitions.extend(knobs.into_iter().map(|(name, value)| format!("{name}={value}")));
     let entry_points = recipe.steps.iter().map(|step| step.entry.to_owned()).collect();
-    KernelSource { text: recipe.sources.concat(), definitions, entry_points }
+    Some(KernelSource { text: recipe.sources.concat(), definitions, entry_points })
 }
 
 /// Source of the kernels that generate benchmark matrices and fill vectors of `dtype`.

@@ -5,7 +5,7 @@ use super::array::DeviceBytes;
 use super::matrix::upload;
 use super::{GpuDevice, LaunchShape, Module, Parameters, Vectors};
 use crate::{DeviceError, Stream};
-use sparsight_kernels::{Candidate, Knobs, LaunchArg, PlannedLaunch, Recipe, TRANSPOSED, recipe_source};
+use sparsight_kernels::{Candidate, LaunchArg};
 use sparsight_matrix::{MatrixSize, NamedNumbers, Scalar};
 use std::sync::Arc;
 
@@ -82,60 +82,36 @@ impl GpuDevice {
                 table.push((*name, upload(&gpu.memory(), array, offset_bytes)?));
             }
         }
-        numbers.extend([("nrows", size.nrows), ("ncols", size.ncols), ("nnz", size.nnz)]);
+        let number = |name: &str| match name {
+            "nrows" => Some(size.nrows),
+            "ncols" => Some(size.ncols),
+            "nnz" => Some(size.nnz),
+            _ => numbers.iter().find(|(known, _)| *known == name).map(|(_, number)| *number),
+        };
         let module = gpu.candidate(candidate, offset_bytes)?;
-        Ok(self.in_place_by(recipe, (candidate.kernel.knobs(), candidate.block), &module, &numbers, table))
-    }
-
-    /// Loads y = alpha A^T x + beta y by plain CSR of that size, with `threads` a row of A, 1 to 32, a power of two, and thread blocks of
-    /// `block`.
-    ///
-    /// # Errors
-    /// [`DeviceError::Compile`], or a failed call.
-    pub fn in_place_transposed<T: Scalar>(
-        &self,
-        (threads, block): (u32, u32),
-        size: MatrixSize,
-        offset_bytes: u64,
-    ) -> Result<InPlace, DeviceError> {
-        let knobs = [threads, 0, 0];
-        let source = recipe_source(&TRANSPOSED, knobs, (T::DTYPE, block), offset_bytes);
-        let module = self.gpu().load(&source)?;
-        let numbers = [("nrows", size.nrows), ("nnz", size.nnz), ("transposed.nrows", size.ncols)];
-        Ok(self.in_place_by(&TRANSPOSED, (knobs, block), &module, &numbers, Vec::new()))
-    }
-
-    fn in_place_by(
-        &self,
-        recipe: &Recipe,
-        (knobs, block): (Knobs, u32),
-        module: &Arc<dyn Module>,
-        numbers: &[(&'static str, u64)],
-        table: Vec<(&'static str, DeviceBytes)>,
-    ) -> InPlace {
-        let number = |name: &str| numbers.iter().find(|(known, _)| *known == name).map(|(_, number)| *number);
         let word = |arg: &LaunchArg| match *arg {
-            LaunchArg::Number(number) => Word::Known(number),
-            LaunchArg::Array(_, "row_ptr") => Word::RowPtr,
-            LaunchArg::Array(_, "col_idx") => Word::ColIdx,
-            LaunchArg::Array(_, "values") => Word::Values,
+            LaunchArg::Number(number) => Ok(Word::Known(number)),
+            LaunchArg::Array(_, "row_ptr") => Ok(Word::RowPtr),
+            LaunchArg::Array(_, "col_idx") => Ok(Word::ColIdx),
+            LaunchArg::Array(_, "values") => Ok(Word::Values),
             LaunchArg::Array(_, name) => {
                 let own = table.iter().find(|(known, _)| *known == name);
-                Word::Known(own.expect("the format has the arrays that its kernels name").1.address())
+                own.map(|(_, array)| Word::Known(array.address())).ok_or_else(|| refuse(name))
             }
-            of => Word::Of(of),
+            of => Ok(Word::Of(of)),
         };
-        let overlaps = self.gpu().overlaps_launches();
-        let launch = |planned: PlannedLaunch| {
-            let mut shape = LaunchShape::linear(planned.grid, block);
+        let planned =
+            recipe.launches(candidate.kernel.knobs(), candidate.block, gpu.gpu().most_blocks(), number);
+        let overlaps = gpu.gpu().overlaps_launches();
+        let launch = |planned: &sparsight_kernels::PlannedLaunch| {
+            let mut shape = LaunchShape::linear(planned.grid, candidate.block);
             shape.overlaps = overlaps && planned.may_overlap;
-            let words: Vec<Word> = planned.args.iter().map(word).collect();
+            let words = planned.args.iter().map(word).collect::<Result<Vec<_>, _>>()?;
             assert!(words.len() <= MOST_WORDS, "at most {MOST_WORDS} arguments");
-            Launch { module: Arc::clone(module), kernel: planned.step, shape, words }
+            Ok(Launch { module: Arc::clone(&module), kernel: planned.step, shape, words })
         };
-        let planned = recipe.launches(knobs, block, self.gpu().most_blocks(), number);
-        let launches = planned.into_iter().map(launch).collect();
-        InPlace { launches, table, is_exclusive: recipe.is_exclusive }
+        let launches = planned.iter().map(launch).collect::<Result<_, DeviceError>>()?;
+        Ok(InPlace { launches, table, is_exclusive: recipe.is_exclusive })
     }
 }
 

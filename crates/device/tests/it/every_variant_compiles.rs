@@ -3,8 +3,8 @@
 use sparsight_device::DeviceError;
 use sparsight_device::cuda::{Arch, compile, supported_archs};
 use sparsight_kernels::{
-    Candidate, Kernel, KernelSource, TRANSPOSED, benchmark_matrix_source, conversion_source, every_candidate,
-    fused_source, recipe_source, row_lengths_source, source, timing_source, vector_source,
+    Candidate, Kernel, KernelSource, benchmark_matrix_source, conversion_source, every_candidate,
+    fused_source, row_lengths_source, source, timing_source, vector_source,
 };
 use sparsight_matrix::Dtype;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -32,10 +32,6 @@ fn sources() -> Vec<(String, KernelSource)> {
             sources.push((name, benchmark_matrix_source(dtype, offset_bytes)));
             let name = format!("conversions, {dtype}, offsets of {offset_bytes} bytes");
             sources.push((name, conversion_source(dtype, offset_bytes)));
-        }
-        for threads in [1, 2, 4, 8, 16, 32] {
-            let source = recipe_source(&TRANSPOSED, [threads, 0, 0], (dtype, 256), 4);
-            sources.push((format!("transposed, {threads} threads a row, {dtype}"), source));
         }
         for candidate in candidates(dtype) {
             let reads_offsets = candidate.kernel.recipe().is_some_and(|recipe| recipe.reads_offsets);

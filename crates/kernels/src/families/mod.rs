@@ -12,7 +12,6 @@ mod csr_balanced;
 mod csr_binned;
 mod csr_scalar;
 mod csr_segmented;
-mod csr_transposed;
 mod csr_vector;
 mod cusparse;
 mod dia;
@@ -20,8 +19,6 @@ mod ell;
 mod hyb;
 mod jad;
 mod sell;
-
-pub use csr_transposed::TRANSPOSED;
 
 use crate::{Family, Knobs};
 use sparsight_matrix::Dtype;
