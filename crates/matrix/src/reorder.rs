@@ -178,13 +178,13 @@ impl Graph {
     }
 
     /// First neighbour of each node, and the end.
-    #[cfg(feature = "metis")]
+    #[cfg(any(feature = "metis", test))]
     pub(crate) fn starts(&self) -> &[u64] {
         &self.ptr
     }
 
     /// Neighbours, node by node.
-    #[cfg(feature = "metis")]
+    #[cfg(any(feature = "metis", test))]
     pub(crate) fn neighbours(&self) -> &[u32] {
         &self.neighbours
     }
