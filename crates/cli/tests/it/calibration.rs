@@ -1,4 +1,5 @@
 //! `calibrate`, data sheets and profiles that answer with another device's predictions, from what two shipped GPUs have measured.
+//! The whole calibration of a processor is in `scripts/test-end-to-end`, by the release program: it takes a minute in a debug build.
 
 use crate::support::{json, made_up_profile, run, sparsight, spawn};
 use serde_json::Value;
@@ -82,31 +83,6 @@ fn impossible_calibrations_are_refused_with_a_hint() {
     fs::write(dir.path().join("m/models/index.json"), "{\"schema\":\"sparsight/models/0\"}").unwrap();
     let text = run(dir.path(), &["calibrate", "--recorded", "nvidia-h100", "-o", "m"]);
     assert!(text.contains("sparsight/models/0"), "a folder with models is left alone: {text}");
-}
-
-#[test]
-fn calibrate_and_a_quick_profile_of_a_processor_are_the_same() {
-    let dir = tempfile::tempdir().unwrap();
-    let made = json(dir.path(), &["calibrate", "--device", "cpu", "--dtype", "f64", "-o", "p"]);
-    assert_eq!(made["schema"], "sparsight/profile/1");
-    assert_eq!(
-        (&made["grid"], &made["matrices"], &made["failed"]),
-        (&"coarse".into(), &131.into(), &0.into())
-    );
-    assert!(made["measured"].as_u64().unwrap() > 0);
-    let again =
-        json(dir.path(), &["lab", "profile", "--quick", "--device", "cpu", "--dtype", "f64", "-o", "p"]);
-    assert_eq!((&again["measured"], &again["matrices"]), (&0.into(), &131.into()), "nothing twice");
-    let text = run(dir.path(), &["advise", MATRIX, "--profile", "./p", "--top", "2"]);
-    assert!(text.contains("with 131 matrices, not profiled: intervals are wider"), "{text}");
-    let advised = json(dir.path(), &["advise", MATRIX, "--profile", "./p"]);
-    let candidates = advised["candidates"].as_array().unwrap();
-    let learned = candidates.iter().filter(|c| c["model"] != "strip" && c["model"].is_string()).count();
-    assert!(learned > candidates.len() / 2, "most are predicted by what was learned: {learned}");
-    assert!(
-        candidates.iter().all(|c| c["id"].as_str().unwrap().contains("/b256/")),
-        "no size that never ran"
-    );
 }
 
 #[test]

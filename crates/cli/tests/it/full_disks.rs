@@ -121,7 +121,7 @@ fn a_fit_on_a_full_disk_leaves_the_models_as_they_were() {
 fn measure_on_a_full_disk_loses_at_most_the_current_matrix() {
     let Some(faults) = Faults::built() else { return };
     let dir = tempfile::tempdir().unwrap();
-    let flags = "--device cpu --jobs 2 -o p --dtype f64 --kernel csr-scalar,ell --block 64";
+    let flags = "--device cpu --jobs 2 -o p --dtype f64 --kernel csr-scalar --block 64";
     let measure = format!("lab measure gallery:stencil2d,n=20 gallery:stencil2d,n=21 {flags}");
     json(dir.path(), &measure.split(' ').collect::<Vec<_>>());
     let (device, corpus) = ("p/device.json", "p/corpus.jsonl");

@@ -10,7 +10,9 @@ use sparsight::matrix::{Bytes, Dtype, Features, Locality, RowLengths, Seconds};
 use sparsight::profile::{GridName, ProfileFolder, ProfiledDevice};
 use sparsight::records::{CorpusRecord, Measured, Outcome};
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 /// Matrix `i`: COO is the fastest on it, by a law of its bytes.
 pub fn record(i: u64) -> CorpusRecord {
@@ -43,8 +45,40 @@ pub fn record(i: u64) -> CorpusRecord {
     }
 }
 
-/// A profile whose corpus holds matrices `0..count`; those of folder a are learned from.
+/// All files below a folder, in order.
+pub fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { all.extend(files(&path)) } else { all.push(path) }
+    }
+    all.sort();
+    all
+}
+
+/// A profile in `path` whose corpus holds matrices `0..count`; those of folder a are learned from. It is made once, which takes
+/// seconds, and copied for each test.
 pub fn profile(path: &Path, count: u64) -> Profile {
+    /// Relative paths and contents of the files of a profile.
+    type Files = Vec<(PathBuf, Vec<u8>)>;
+    static MADE: Mutex<BTreeMap<u64, Files>> = Mutex::new(BTreeMap::new());
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    let whole = made.entry(count).or_insert_with(|| {
+        let dir = tempfile::tempdir().unwrap();
+        make_profile(dir.path(), count);
+        let content =
+            |file: &PathBuf| (file.strip_prefix(dir.path()).unwrap().to_owned(), fs::read(file).unwrap());
+        files(dir.path()).iter().map(content).collect()
+    });
+    for (name, bytes) in whole {
+        let file = path.join(name);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, bytes).unwrap();
+    }
+    Profile::load(path).unwrap()
+}
+
+fn make_profile(path: &Path, count: u64) {
     sparsight_lab::add_papers_models();
     let device = Formula::new();
     let folder = ProfileFolder::create(path).unwrap();
@@ -59,5 +93,4 @@ pub fn profile(path: &Path, count: u64) -> Profile {
         corpus.append(record(i)).unwrap();
     }
     folder.write_models(&fit(&folder, &[], |name| name.starts_with("a/")).unwrap().models).unwrap();
-    Profile::load(path).unwrap()
 }

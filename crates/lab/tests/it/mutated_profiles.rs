@@ -1,7 +1,7 @@
 //! Small damages to the files of a profile, checksums mended in half of them: loading, advising and fitting answer, whatever
 //! happens.
 
-use crate::corpus::{profile, record};
+use crate::corpus::{files, profile, record};
 use crate::damage::{Random, damage, rounds};
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
@@ -13,17 +13,6 @@ use sparsight_lab::transfer::TransferProfile;
 use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-
-/// All files below a folder.
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let mut all = Vec::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() { all.extend(files(&path)) } else { all.push(path) }
-    }
-    all.sort();
-    all
-}
 
 /// The bytes of a file, damaged; of a packed one what is in it, half of the time.
 fn damaged(whole: &[u8], is_packed: bool, random: &mut Random) -> Vec<u8> {

@@ -280,6 +280,18 @@ pub fn measure_conversion<T: Scalar>(
     device: &dyn Device<T>,
 ) -> Result<BTreeMap<Format, ConversionCost>, DeviceError> {
     let mut costs = BTreeMap::new();
+    measure_lacking_conversions(device, &mut costs)?;
+    Ok(costs)
+}
+
+/// Adds to `costs` those of the formats that it lacks and that a matrix of [`CONVERTED`] can be held in.
+///
+/// # Errors
+/// Whatever the device reports.
+pub(super) fn measure_lacking_conversions<T: Scalar>(
+    device: &dyn Device<T>,
+    costs: &mut BTreeMap<Format, ConversionCost>,
+) -> Result<(), DeviceError> {
     for recipe in CONVERTED {
         let a = made::<T>(recipe);
         let f = Features::of(&a);
@@ -299,7 +311,7 @@ pub fn measure_conversion<T: Scalar>(
             costs.insert(format, ConversionCost { s_per_byte, on_device: best.on_device });
         }
     }
-    Ok(costs)
+    Ok(())
 }
 
 fn made<T: Scalar>(recipe: &str) -> Csr<T> {

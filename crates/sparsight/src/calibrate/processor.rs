@@ -9,6 +9,7 @@
 //! was. A calibration from a busy machine answers in the process that made it; the next process measures again.
 
 use super::fit::fit_each;
+use super::instrument::measure_lacking_conversions;
 use super::{
     Benchmarked, CPU_CALIBRATION_MATRICES, Calibrated, CalibratedDevice, Event, Grid, Watcher,
     measure_conversion, run_benchmark, write_fitted,
@@ -157,9 +158,7 @@ pub fn complete_device(
 ) -> Result<(), Error> {
     let before = (known.conversion.len(), known.grid);
     if Format::all().any(|format| !known.conversion.contains_key(&format)) {
-        for (format, cost) in measure_conversion(device)? {
-            known.conversion.entry(format).or_insert(cost);
-        }
+        measure_lacking_conversions(device, &mut known.conversion)?;
     }
     if let Some(grid) = grid {
         // A folder without benchmark matrices has no grid yet.

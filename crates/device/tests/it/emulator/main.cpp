@@ -6,10 +6,8 @@
 // Afterwards, the arrays are written back to the second file in the same form.
 
 #include <cstdint>
-#include <fstream>
 #include <sys/mman.h>
 #include <unistd.h>
-#include <vector>
 
 using u64 = unsigned long long;
 
@@ -30,11 +28,29 @@ static Array guarded(u64 bytes)
     return {bytes, (unsigned char*)memory + room - bytes};
 }
 
-static u64 number(std::istream& in)
+static void read(void* data, u64 bytes, FILE* in)
 {
-    u64 value = 0;
-    in.read((char*)&value, sizeof value);
+    if (std::fread(data, 1, bytes, in) != bytes) {
+        emulator::fail("the file of launches ends early");
+    }
+}
+
+static u64 number(FILE* in)
+{
+    u64 value;
+    read(&value, sizeof value, in);
     return value;
+}
+
+// Room for `count` things, never given back: a program runs one file.
+template <class T>
+static T* several(u64 count)
+{
+    T* made = (T*)std::calloc(count + 1, sizeof(T));
+    if (made == nullptr) {
+        emulator::fail("no memory");
+    }
+    return made;
 }
 
 struct Argument {
@@ -50,45 +66,73 @@ struct Argument {
     }
 };
 
+struct Arguments {
+    u64 count;
+    Argument* words;
+
+    const Argument& at(u64 i) const
+    {
+        if (i >= count) {
+            emulator::fail("fewer arguments than parameters");
+        }
+        return words[i];
+    }
+};
+
 // All arguments as the words of one parameter.
 template <class T>
-static T whole(const std::vector<Argument>& arguments)
+static T whole(const Arguments& arguments)
 {
     static_assert(sizeof(Argument) == 8, "a word");
     T parameter;
-    if (arguments.size() * sizeof(Argument) != sizeof parameter) {
+    if (arguments.count * sizeof(Argument) != sizeof parameter) {
         emulator::fail("a parameter of another size");
     }
-    std::memcpy((void*)&parameter, arguments.data(), sizeof parameter);
+    std::memcpy((void*)&parameter, arguments.words, sizeof parameter);
     return parameter;
 }
 
-static void dispatch(u64 kernel, const std::vector<Argument>& a) { DISPATCH }
+// The launch that runs: number of its kernel, and its arguments.
+static u64 kernel;
+static Arguments a;
+
+static void dispatch() { DISPATCH }
 
 int main(int, char** files)
 {
-    std::ifstream in(files[1], std::ios::binary);
-    std::vector<Array> arrays(number(in));
-    for (Array& array : arrays) {
-        array = guarded(number(in));
-        in.read((char*)array.data, (std::streamsize)array.bytes);
+    FILE* in = std::fopen(files[1], "rb");
+    if (in == nullptr) {
+        emulator::fail("no file of launches");
+    }
+    const u64 count = number(in);
+    Array* arrays = several<Array>(count);
+    for (u64 i = 0; i < count; ++i) {
+        arrays[i] = guarded(number(in));
+        read(arrays[i].data, arrays[i].bytes, in);
     }
     for (u64 launches = number(in); launches > 0; --launches) {
-        const u64 kernel = number(in), grid = number(in), block = number(in), backwards = number(in);
-        std::vector<Argument> arguments(number(in));
-        for (Argument& argument : arguments) {
+        kernel = number(in);
+        const u64 grid = number(in), block = number(in), backwards = number(in);
+        a.count = number(in);
+        a.words = several<Argument>(a.count);
+        for (u64 i = 0; i < a.count; ++i) {
             const bool is_array = number(in) == 1;
             const u64 value = number(in);
             const u64 offset = number(in);
-            argument.value = is_array ? (u64)(uintptr_t)arrays.at(value).data + offset : value;
+            if (is_array && value >= count) {
+                emulator::fail("an argument is an array that is not there");
+            }
+            a.words[i].value = is_array ? (u64)(uintptr_t)arrays[value].data + offset : value;
         }
-        emulator::launch((unsigned int)grid, (unsigned int)block, backwards != 0,
-                         [&] { dispatch(kernel, arguments); });
+        emulator::launch((unsigned int)grid, (unsigned int)block, backwards != 0, dispatch);
     }
-    std::ofstream out(files[2], std::ios::binary);
-    for (const Array& array : arrays) {
-        out.write((const char*)&array.bytes, sizeof array.bytes);
-        out.write((const char*)array.data, (std::streamsize)array.bytes);
+    FILE* out = std::fopen(files[2], "wb");
+    if (out == nullptr) {
+        return 1;
     }
-    return out.good() ? 0 : 1;
+    for (u64 i = 0; i < count; ++i) {
+        std::fwrite(&arrays[i].bytes, sizeof arrays[i].bytes, 1, out);
+        std::fwrite(arrays[i].data, 1, arrays[i].bytes, out);
+    }
+    return std::ferror(out) == 0 && std::fclose(out) == 0 ? 0 : 1;
 }

@@ -8,12 +8,11 @@
 // an array, which ends at a page that may not be touched.
 
 #pragma once
+// Of C alone: the headers of the C++ library take longer to compile than a kernel.
+#include <csetjmp>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <functional>
-#include <csetjmp>
-#include <utility>
 #include <ucontext.h>
 
 #define __global__
@@ -60,7 +59,7 @@ struct Fiber {
 static Fiber fibers[1024];
 static std::jmp_buf scheduler;
 static int current;
-static std::function<void()> kernel;
+static void (*kernel)();
 static unsigned char slots[2][32][8];
 
 static const char* const BARRIER = "barrier";
@@ -182,9 +181,9 @@ static void run_block(int warps, bool backwards)
 }
 
 // Runs all threads of a launch; `backwards` takes blocks and warps in the opposite order, which a right kernel survives.
-static void launch(unsigned int grid, unsigned int block, bool backwards, std::function<void()> body)
+static void launch(unsigned int grid, unsigned int block, bool backwards, void (*body)())
 {
-    kernel = std::move(body);
+    kernel = body;
     gridDim = {grid, 1, 1};
     for (unsigned int i = 0; i < grid; ++i) {
         blockIdx = {backwards ? grid - 1 - i : i, 0, 0};
