@@ -7,13 +7,19 @@ use crate::settings::{Mode, Settings};
 use crate::{process, verify, worker};
 use libc::{c_int, c_void};
 use sparsight::device::cuda::Cuda;
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What is asked about descriptors; `None` if all is left to cuSPARSE: by the settings, without a driver, in a child, with another version.
+/// Set by the first panic.
+static HAS_FAILED: AtomicBool = AtomicBool::new(false);
+
+/// What is asked about descriptors; `None` if all is left to cuSPARSE: by the settings, without a driver, in a child, with another version,
+/// after a panic.
 fn active() -> Option<&'static Getters> {
     static DRIVER: OnceLock<bool> = OnceLock::new();
-    if Settings::get().mode == Mode::Off || worker::is_stopped() {
+    if Settings::get().mode == Mode::Off || worker::is_stopped() || HAS_FAILED.load(Ordering::Relaxed) {
         return None;
     }
     let getters = Cusparse::get().getters.as_ref()?;
@@ -27,9 +33,13 @@ fn active() -> Option<&'static Getters> {
     is_here.then_some(getters)
 }
 
-/// Runs `ours`; `None` if it panics: whatever is wrong here, the program goes on with cuSPARSE.
+/// Runs `ours`; `None` if it panics: the program goes on with cuSPARSE, which computes all that follows.
 fn guarded<R>(ours: impl FnOnce() -> Option<R>) -> Option<R> {
-    catch_unwind(AssertUnwindSafe(ours)).ok().flatten()
+    let failed = |_| {
+        HAS_FAILED.store(true, Ordering::Relaxed);
+        None
+    };
+    catch_unwind(AssertUnwindSafe(ours)).unwrap_or_else(failed)
 }
 
 /// y = alpha A x + beta y: `cusparseSpMV`.
@@ -51,8 +61,13 @@ pub unsafe extern "C" fn cusparseSpMV(
 ) -> Status {
     let call = Call { handle, operation, alpha, matrix, x, beta, y, compute_type, algorithm, buffer };
     let Some(spmv) = Cusparse::get().spmv else { return NOT_INITIALIZED };
-    // SAFETY: the arguments are the caller's.
-    let theirs = || unsafe { call.pass(spmv) };
+    let answered = Cell::new(None);
+    let theirs = || {
+        // SAFETY: the arguments are the caller's.
+        let status = unsafe { call.pass(spmv) };
+        answered.set(Some(status));
+        status
+    };
     let ours = || {
         let getters = active()?;
         // SAFETY: as above.
@@ -69,7 +84,8 @@ pub unsafe extern "C" fn cusparseSpMV(
             pattern.multiply(&product, &theirs)
         })
     };
-    guarded(multiply).unwrap_or_else(theirs)
+    // A second product would be wrong where y is added to.
+    guarded(multiply).or_else(|| answered.get()).unwrap_or_else(theirs)
 }
 
 /// Looks at a pattern before products: `cusparseSpMV_preprocess`.

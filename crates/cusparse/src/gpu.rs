@@ -6,6 +6,7 @@ use sparsight::Profile;
 use sparsight::device::DeviceError;
 use sparsight::device::cuda::{Cuda, RowLengthCounter, Stopwatch};
 use std::collections::HashMap;
+use std::panic::catch_unwind;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 /// A GPU, in the context in which the program uses it.
@@ -50,9 +51,10 @@ pub(crate) fn of_context(context: usize) -> Option<Arc<Gpu>> {
 
 /// Opens GPU number `index` for a context: what the worker does.
 fn open(context: usize, index: usize) {
-    let state = match Gpu::open(context, index) {
-        Ok(gpu) => State::Open(Arc::new(gpu)),
-        Err(why) => State::Left(why),
+    let state = match catch_unwind(|| Gpu::open(context, index)) {
+        Ok(Ok(gpu)) => State::Open(Arc::new(gpu)),
+        Ok(Err(why)) => State::Left(why),
+        Err(_) => State::Left("a panic while the GPU was opened; please report it".to_owned()),
     };
     GPUS.write().unwrap_or_else(PoisonError::into_inner).get_or_insert_default().insert(context, state);
 }

@@ -4,7 +4,6 @@ use crate::gpu::Gpu;
 use crate::settings::Settings;
 use crate::source::Source;
 use crate::worker;
-use rayon::ThreadPoolBuilder;
 use sparsight::device::cuda::RowLengthSummary;
 use sparsight::device::gpu::InPlace;
 use sparsight::kernels::Candidate;
@@ -22,13 +21,10 @@ pub(crate) type Entrant = (Candidate, Arc<InPlace>);
 
 /// The kernels to be tried, loaded; those that cannot be loaded are left out. `lengths`: of the rows, where they were counted.
 pub(crate) fn entrants(source: &Source, gpu: &Gpu, lengths: Option<&RowLengthSummary>) -> Vec<Entrant> {
-    // One thread: the others belong to the program.
-    let pool = ThreadPoolBuilder::new().num_threads(1).build();
-    let work = || match lengths {
+    match lengths {
         Some(lengths) => in_place(source, gpu, lengths),
         None => beside_tables(source, gpu),
-    };
-    pool.map_or_else(|_| Vec::new(), |pool| pool.install(work))
+    }
 }
 
 /// Kernels that need nothing but CSR, by the rules.

@@ -10,18 +10,20 @@
 //! ```
 //! Models choose what is tried; only what was faster in the program itself is used. A single product tells kernels apart, but holds what
 //! the host takes to launch it, which a program that is ahead of the GPU does not wait for: hence windows. After 4,096 products a
-//! pattern without a preprocess step begins from the start: another matrix may stand at the same addresses.
+//! pattern without a preprocess step begins from the start: another matrix may stand at the same addresses. What was decided on
+//! before multiplies meanwhile.
 
 use crate::gpu::{self, Gpu};
 use crate::load::Entrant;
 use crate::product::{Key, Product};
-use crate::real::{SUCCESS, Status};
+use crate::real::{EXECUTION_FAILED, SUCCESS, Status};
 use crate::settings::{Mode, Settings};
 use crate::source::Source;
 use crate::{load, worker};
 use sparsight::device::cuda::{Cuda, QueuedCount, RowLengthSummary, Stopwatch};
 use sparsight::device::gpu::InPlace;
 use sparsight::device::{DeviceError, Stream};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -39,6 +41,8 @@ const GAIN: f64 = 0.97;
 const REVIEW: u64 = 4096;
 /// While the device is behind, each so many products it is asked whether the times are there.
 const ASKED_EACH: u64 = 16;
+/// `CU_STREAM_PER_THREAD`, which stands for another stream in each thread.
+const PER_THREAD: usize = 2;
 
 /// A pattern.
 #[derive(Debug)]
@@ -46,12 +50,14 @@ pub(crate) struct Pattern {
     pub(crate) source: Arc<Source>,
     seen: AtomicU64,
     trial: Mutex<Trial>,
-    /// What a trial waits for, to be asked without its lock.
+    /// What the trial waits for, to be asked without its lock.
     waits: AtomicU8,
     /// Kernels to be tried, once the worker has them; none if it found none.
     pub(crate) entrants: Arc<OnceLock<Vec<Entrant>>>,
     /// The kernel that is used, `None` for cuSPARSE.
     decided: OnceLock<Option<Arc<InPlace>>>,
+    /// The one that is used until then.
+    before: Option<Arc<InPlace>>,
     /// The one stream in which a kernel runs that must not run twice at a time; 0 before the first product, and then one more than
     /// the handle.
     stream: AtomicUsize,
@@ -87,6 +93,8 @@ enum Stage {
 struct Singles {
     /// The first, which may load code, was not timed but has run.
     warm: bool,
+    /// The kernel cannot run these products.
+    is_out: bool,
     watches: Vec<Stopwatch>,
 }
 
@@ -101,6 +109,17 @@ struct Windows {
     /// Windows of cuSPARSE and of the kernel.
     watches: [Vec<Stopwatch>; 2],
     open: Option<Stopwatch>,
+}
+
+impl Singles {
+    fn is_complete(&self) -> bool {
+        self.is_out || self.watches.len() >= SINGLES
+    }
+
+    /// The least time; infinite for a kernel that cannot run.
+    fn least(&self) -> Result<Option<f64>, DeviceError> {
+        if self.is_out { Ok(Some(f64::INFINITY)) } else { least(&self.watches) }
+    }
 }
 
 /// The least of some times; `None` while one is not known.
@@ -122,8 +141,15 @@ impl Pattern {
             waits: AtomicU8::new(NOTHING),
             entrants: Arc::default(),
             decided: OnceLock::new(),
+            before: None,
             stream: AtomicUsize::new(0),
         }
+    }
+
+    /// The same pattern, from the start.
+    pub(crate) fn renewed(&self) -> Self {
+        let source = Source::new(self.source.key, Arc::clone(&self.source.totals), self.source.stays);
+        Self { before: self.decided.get().cloned().flatten(), ..Self::new(source) }
     }
 
     /// Returns true while the worker has not yet loaded what was asked of it.
@@ -135,7 +161,7 @@ impl Pattern {
     /// Returns true if the pattern should begin from the start.
     pub(crate) fn is_due_for_review(&self) -> bool {
         let products = self.seen.load(Ordering::Relaxed);
-        !self.source.stays && products >= REVIEW && self.decided.get().is_some()
+        !self.source.stays && self.decided.get().is_some() && products >= REVIEW
     }
 
     /// Multiplies by the kernel decided on, by the next one to be tried, or by cuSPARSE: `theirs`.
@@ -144,51 +170,55 @@ impl Pattern {
     /// The product is that of a call of `cusparseSpMV`, and `theirs` gives that call to cuSPARSE.
     pub(crate) unsafe fn multiply(&self, product: &Product, theirs: &dyn Fn() -> Status) -> Status {
         let seen = self.seen.fetch_add(1, Ordering::Relaxed) + 1;
-        if let Some(decided) = self.decided.get() {
-            return match decided {
+        let usual = || match self.decided.get().unwrap_or(&self.before) {
+            Some(kernel) if suits(kernel, product) && self.may_run(kernel, product) => {
                 // SAFETY: as the caller promises.
-                Some(kernel) if self.may_run(kernel, product) => unsafe {
-                    self.ours(kernel, product, theirs)
-                },
-                _ => theirs(),
-            };
-        }
-        let has_to_wait = match self.waits.load(Ordering::Relaxed) {
+                unsafe { self.by(kernel, product, theirs) }.status
+            }
+            _ => theirs(),
+        };
+        let has_to_wait = || match self.waits.load(Ordering::Relaxed) {
             WORKER => self.entrants.get().is_none(),
             DEVICE => !seen.is_multiple_of(ASKED_EACH),
             _ => seen <= SETTLED && Settings::get().mode != Mode::Verify,
         };
-        if has_to_wait || worker::is_stopped() {
-            return theirs();
+        if self.decided.get().is_some() || has_to_wait() || worker::is_stopped() {
+            return usual();
         }
         // Another thread multiplies with the same matrix: one of them tries.
-        let Ok(mut trial) = self.trial.try_lock() else { return theirs() };
-        let Some(gpu) = gpu::of_context(self.source.key.context) else { return theirs() };
+        let Ok(mut trial) = self.trial.try_lock() else { return usual() };
+        let Some(gpu) = gpu::of_context(self.source.key.context) else { return usual() };
         if Cuda::is_captured(stream(product)).unwrap_or(true) {
-            return theirs();
+            return usual();
         }
         if matches!(trial.stage, Stage::Settling) {
             trial.stream = product.stream as usize;
         }
         // Two events tell a time only in one stream.
         if trial.stream != product.stream as usize {
-            return theirs();
+            return usual();
         }
         // SAFETY: as the caller promises.
-        unsafe { self.step(&mut trial, &gpu, product, theirs) }
+        unsafe { self.step(&mut trial, &gpu, product, theirs) }.unwrap_or_else(usual)
     }
 
-    /// Multiplies by a kernel; by cuSPARSE if it cannot be queued.
+    /// Multiplies by that kernel; by cuSPARSE if its launch fails.
     ///
     /// # Safety
-    /// As [`Pattern::multiply`].
-    unsafe fn ours(&self, kernel: &InPlace, product: &Product, theirs: &dyn Fn() -> Status) -> Status {
+    /// As [`Pattern::multiply`], and the kernel suits the product.
+    unsafe fn by(&self, kernel: &InPlace, product: &Product, theirs: &dyn Fn() -> Status) -> Ran {
         // SAFETY: as the caller promises.
-        if unsafe { kernel.queue(&product.csr, &product.v, stream(product)) }.is_err() {
-            return theirs();
+        match unsafe { kernel.queue(&product.csr, &product.v, stream(product)) } {
+            Ok(()) => {
+                self.source.totals.count_ours();
+                Ran { status: SUCCESS, as_asked: true }
+            }
+            // Part of the product will be in y.
+            Err((begun, _)) if begun > 0 && product.v.beta != 0.0 => {
+                Ran { status: EXECUTION_FAILED, as_asked: false }
+            }
+            Err(_) => Ran { status: theirs(), as_asked: false },
         }
-        self.source.totals.count_ours();
-        SUCCESS
     }
 
     /// Returns whether the kernel may run in this stream now. One with a table lives no longer than its descriptor, so it is not
@@ -204,7 +234,7 @@ impl Pattern {
         !kernel.has_table() || !Cuda::is_captured(stream(product)).unwrap_or(true)
     }
 
-    /// One product on the way to a decision.
+    /// One product on the way to a decision; `None` if it was not computed.
     ///
     /// # Safety
     /// As [`Pattern::multiply`].
@@ -214,22 +244,23 @@ impl Pattern {
         gpu: &Arc<Gpu>,
         product: &Product,
         theirs: &dyn Fn() -> Status,
-    ) -> Status {
+    ) -> Option<Status> {
         let stage = std::mem::take(&mut trial.stage);
         trial.stage = match stage {
             Stage::Settling if self.source.stays => self.load(gpu, product, None),
             Stage::Settling => {
                 let Key { row_ptr, nrows, offset_bytes, .. } = self.source.key;
                 // SAFETY: cuSPARSE is about to read the row offsets in this stream.
-                match unsafe { gpu.counter.queue(row_ptr, nrows, offset_bytes, stream(product)) } {
+                let queued = unsafe { gpu.counter.queue(row_ptr, nrows, offset_bytes, stream(product)) };
+                match queued {
                     Ok(Some(count)) => Stage::Counting(count),
                     Ok(None) => Stage::Settling,
-                    Err(_) => return self.decide(None, theirs),
+                    Err(_) => return self.decide(None),
                 }
             }
-            Stage::Counting(count) => match gpu.counter.take(count) {
-                Ok(lengths) => self.load(gpu, product, Some(lengths)),
-                Err(count) => Stage::Counting(count),
+            Stage::Counting(count) => match count.summary() {
+                Some(lengths) => self.load(gpu, product, Some(lengths)),
+                None => Stage::Counting(count),
             },
             Stage::Loading if self.entrants.get().is_some() => Stage::Singles,
             other => other,
@@ -242,28 +273,34 @@ impl Pattern {
         if trial.singles.is_empty() {
             trial.singles.push(Singles::default());
         }
-        if trial.singles[0].watches.len() < SINGLES {
-            return timed(&mut trial.singles[0], gpu, product, theirs);
+        // cuSPARSE is timed while kernels are compiled.
+        if !trial.singles[0].is_complete() {
+            let run = || Ran { status: theirs(), as_asked: true };
+            return Some(timed(&mut trial.singles[0], gpu, product, &run));
         }
         let (Stage::Singles, Some(entrants)) = (&trial.stage, self.entrants.get()) else {
             if matches!(trial.stage, Stage::Loading) {
                 self.waits.store(WORKER, Ordering::Relaxed);
             }
-            return theirs();
+            return None;
         };
         if entrants.is_empty() {
-            return self.decide(None, theirs);
+            return self.decide(None);
         }
         trial.singles.resize_with(entrants.len() + 1, Singles::default);
-        let open = (0..entrants.len()).find(|at| trial.singles[at + 1].watches.len() < SINGLES);
-        let Some(at) = open else { return self.judge_singles(trial, gpu, entrants, theirs) };
-        let kernel = &entrants[at].1;
+        let open = (0..entrants.len()).find(|at| !trial.singles[at + 1].is_complete());
+        let Some(at) = open else { return self.judge_singles(trial, gpu, entrants) };
+        let (kernel, singles) = (&entrants[at].1, &mut trial.singles[at + 1]);
+        if !suits(kernel, product) {
+            singles.is_out = true;
+            return None;
+        }
         if !self.may_run(kernel, product) {
-            return theirs();
+            return None;
         }
         // SAFETY: as the caller promises.
-        let ours = || unsafe { self.ours(kernel, product, theirs) };
-        timed(&mut trial.singles[at + 1], gpu, product, &ours)
+        let run = || unsafe { self.by(kernel, product, theirs) };
+        Some(timed(singles, gpu, product, &run))
     }
 
     /// Lets the worker find and load the kernels to be tried.
@@ -275,48 +312,41 @@ impl Pattern {
         }
         let (source, gpu, entrants) = (Arc::clone(&self.source), Arc::clone(gpu), Arc::clone(&self.entrants));
         worker::ask(move || {
-            // Also if something panics: the trial ends then.
-            let found = Found(entrants);
             while matches!(reached.time(), Ok(None)) && !worker::is_stopped() {
                 std::thread::sleep(Duration::from_micros(200));
             }
-            let _ = found.0.set(load::entrants(&source, &gpu, lengths.as_ref()));
+            // After a panic there are none, so that cuSPARSE is decided on.
+            let find = AssertUnwindSafe(|| load::entrants(&source, &gpu, lengths.as_ref()));
+            let found = catch_unwind(find).unwrap_or_default();
             gpu.keep([reached]);
+            let _ = entrants.set(found);
         });
         Stage::Loading
     }
 
     /// Goes on with the fastest kernel, once all times of single products are there, if it gains anything.
-    fn judge_singles(
-        &self,
-        trial: &mut Trial,
-        gpu: &Gpu,
-        entrants: &[Entrant],
-        theirs: &dyn Fn() -> Status,
-    ) -> Status {
-        let times = trial.singles.iter().map(|singles| least(&singles.watches));
-        let times = match times.collect::<Result<Option<Vec<f64>>, _>>() {
+    fn judge_singles(&self, trial: &mut Trial, gpu: &Gpu, entrants: &[Entrant]) -> Option<Status> {
+        let times = match trial.singles.iter().map(Singles::least).collect::<Result<Option<Vec<f64>>, _>>() {
             Ok(Some(times)) => times,
-            Ok(None) => {
-                self.waits.store(DEVICE, Ordering::Relaxed);
-                return theirs();
-            }
-            Err(_) => return self.decide(None, theirs),
+            Ok(None) => return self.wait_for_device(),
+            Err(_) => return self.decide(None),
         };
         gpu.keep(trial.singles.drain(..).flat_map(|singles| singles.watches));
         let best = (0..entrants.len()).min_by(|a, b| times[a + 1].total_cmp(&times[b + 1]));
         let best = best.expect("there are entrants");
         let single = (times[0], times[best + 1]);
-        if single.1 > GAIN * single.0 {
-            self.source.totals.tell(|told| told.timed = Some((single.0, entrants[best].0, single.1, false)));
-            return self.decide(None, theirs);
+        if single.1 <= GAIN * single.0 {
+            let watches = [Vec::new(), Vec::new()];
+            trial.stage = Stage::Windows(Windows { best, single, at: 0, watches, open: None });
+            return None;
         }
-        trial.stage =
-            Stage::Windows(Windows { best, single, at: 0, watches: [Vec::new(), Vec::new()], open: None });
-        theirs()
+        if single.1.is_finite() {
+            self.tell(single, &entrants[best], false);
+        }
+        self.decide(None)
     }
 
-    /// A product of a window; behind the last one the decision.
+    /// A product of a window; behind the last one the decision. `None` if it was not computed.
     ///
     /// # Safety
     /// As [`Pattern::multiply`].
@@ -326,37 +356,35 @@ impl Pattern {
         gpu: &Gpu,
         product: &Product,
         theirs: &dyn Fn() -> Status,
-    ) -> Status {
-        let Some((candidate, kernel)) = self.entrants.get().and_then(|all| all.get(windows.best)) else {
-            return self.decide(None, theirs);
+    ) -> Option<Status> {
+        let Some(entrant) = self.entrants.get().and_then(|all| all.get(windows.best)) else {
+            return self.decide(None);
         };
         if windows.at == 2 * WINDOWS * WINDOW {
-            let [before, after] = windows.watches.each_ref().map(|watches| least(watches));
-            let (before, after) = match (before, after) {
-                (Ok(Some(before)), Ok(Some(after))) => (before, after),
-                (Ok(_), Ok(_)) => {
-                    self.waits.store(DEVICE, Ordering::Relaxed);
-                    return theirs();
-                }
-                _ => return self.decide(None, theirs),
+            let (before, after) = match windows.watches.each_ref().map(|watches| least(watches)) {
+                [Ok(Some(before)), Ok(Some(after))] => (before, after),
+                [Ok(_), Ok(_)] => return self.wait_for_device(),
+                _ => return self.decide(None),
             };
             gpu.keep(windows.watches.iter_mut().flat_map(|watches| watches.drain(..)));
-            let (single, gains) = (windows.single, after <= before);
-            self.source.totals.tell(|told| told.timed = Some((single.0, *candidate, single.1, gains)));
-            return self.decide(gains.then(|| Arc::clone(kernel)), theirs);
+            self.tell(windows.single, entrant, after <= before);
+            return self.decide((after <= before).then(|| Arc::clone(&entrant.1)));
         }
         let side = windows.at / WINDOW % 2;
-        if side == 1 && !self.may_run(kernel, product) {
-            return theirs();
+        if side == 1 && !(suits(&entrant.1, product) && self.may_run(&entrant.1, product)) {
+            return None;
         }
         if windows.at.is_multiple_of(WINDOW) {
             windows.open = gpu.stopwatch().ok().filter(|watch| watch.begin(stream(product)).is_ok());
         }
-        let status = match side {
-            0 => theirs(),
+        let ran = match side {
+            0 => Ran { status: theirs(), as_asked: true },
             // SAFETY: as the caller promises.
-            _ => unsafe { self.ours(kernel, product, theirs) },
+            _ => unsafe { self.by(&entrant.1, product, theirs) },
         };
+        if !ran.as_asked {
+            self.decide(None);
+        }
         windows.at += 1;
         if windows.at.is_multiple_of(WINDOW) {
             match windows.open.take().filter(|watch| watch.end(stream(product)).is_ok()) {
@@ -365,22 +393,36 @@ impl Pattern {
                 None => windows.at -= WINDOW,
             }
         }
-        status
+        Some(ran.status)
     }
 
-    fn decide(&self, kernel: Option<Arc<InPlace>>, theirs: &dyn Fn() -> Status) -> Status {
+    /// The device is behind: times are asked for again after some products.
+    fn wait_for_device(&self) -> Option<Status> {
+        self.waits.store(DEVICE, Ordering::Relaxed);
+        None
+    }
+
+    /// Keeps the times of single products for the report.
+    fn tell(&self, (theirs, ours): (f64, f64), entrant: &Entrant, is_used: bool) {
+        self.source.totals.tell(|told| told.timed = Some((theirs, entrant.0, ours, is_used)));
+    }
+
+    fn decide(&self, kernel: Option<Arc<InPlace>>) -> Option<Status> {
         let _ = self.decided.set(kernel);
-        theirs()
+        None
     }
 }
 
-/// Where kernels are put that were found; none are, if nothing was put there when this is dropped.
-struct Found(Arc<OnceLock<Vec<Entrant>>>);
+/// Result of a product.
+struct Ran {
+    status: Status,
+    /// False if the kernel that was asked for could not be launched.
+    as_asked: bool,
+}
 
-impl Drop for Found {
-    fn drop(&mut self) {
-        let _ = self.0.set(Vec::new());
-    }
+/// Returns whether a kernel can ever run products as this one: one that must not run twice at a time has to know the stream.
+pub(crate) fn suits(kernel: &InPlace, product: &Product) -> bool {
+    kernel.takes(&product.csr) && (!kernel.is_exclusive() || product.stream as usize != PER_THREAD)
 }
 
 /// The stream of a product.
@@ -390,15 +432,14 @@ pub(crate) fn stream(product: &Product) -> Stream<'_> {
 }
 
 /// Runs a product; from the second of these runs on between two events.
-fn timed(singles: &mut Singles, gpu: &Gpu, product: &Product, run: &dyn Fn() -> Status) -> Status {
-    if !std::mem::replace(&mut singles.warm, true) {
-        return run();
-    }
-    let Ok(watch) = gpu.stopwatch() else { return run() };
-    let begun = watch.begin(stream(product));
-    let status = run();
-    if status == SUCCESS && begun.is_ok() && watch.end(stream(product)).is_ok() {
-        singles.watches.push(watch);
+fn timed(singles: &mut Singles, gpu: &Gpu, product: &Product, run: &dyn Fn() -> Ran) -> Status {
+    let watch = if singles.warm { gpu.stopwatch().ok() } else { None };
+    singles.warm = true;
+    let watch = watch.filter(|watch| watch.begin(stream(product)).is_ok());
+    let Ran { status, as_asked } = run();
+    singles.is_out |= !as_asked;
+    if status == SUCCESS && as_asked {
+        singles.watches.extend(watch.filter(|watch| watch.end(stream(product)).is_ok()));
     }
     status
 }

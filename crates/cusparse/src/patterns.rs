@@ -46,12 +46,18 @@ pub(crate) fn of(call: &Call, product: &Product) -> Arc<Pattern> {
     };
     match found {
         Some(pattern) if !pattern.is_due_for_review() => pattern,
-        before => {
-            let totals =
-                before.map_or_else(|| totals_of(product.key), |pattern| Arc::clone(&pattern.source.totals));
-            let new = Arc::new(Pattern::new(Source::new(product.key, totals, false)));
+        _ => {
             let mut known = PATTERNS.write().unwrap_or_else(PoisonError::into_inner);
             let known = known.get_or_insert_default();
+            let before = known.get(&product.key);
+            // Another thread was here first.
+            if let Some(pattern) = before.filter(|pattern| !pattern.is_due_for_review()) {
+                return Arc::clone(pattern);
+            }
+            let new = Arc::new(before.map_or_else(
+                || Pattern::new(Source::new(product.key, totals_of(product.key), false)),
+                |pattern| pattern.renewed(),
+            ));
             if known.len() >= MOST {
                 let old: Vec<_> = known.drain().collect();
                 worker::ask(move || drop(old));
@@ -79,29 +85,35 @@ pub(crate) fn totals() -> Vec<Arc<Totals>> {
 
 /// A preprocess step has ended well: from now on the pattern of this product stays what it is.
 pub(crate) fn preprocessed(call: &Call, product: &Product) {
-    forget(call.matrix as usize);
     // Tables are made of row offsets from 0 on.
-    if product.key.base != 0 {
-        return;
-    }
-    let pattern = Arc::new(Pattern::new(Source::new(product.key, totals_of(product.key), true)));
-    let one = Preprocessed { buffer: call.buffer as usize, pattern };
-    let mut known = PREPROCESSED.write().unwrap_or_else(PoisonError::into_inner);
-    known.get_or_insert_default().insert(call.matrix as usize, one);
-    COUNT.fetch_add(1, Ordering::Release);
+    let one = (product.key.base == 0).then(|| {
+        let pattern = Arc::new(Pattern::new(Source::new(product.key, totals_of(product.key), true)));
+        Preprocessed { buffer: call.buffer as usize, pattern }
+    });
+    replace(call.matrix as usize, one);
 }
 
 /// The descriptor is destroyed, or made: what is known of that address is of the past.
 pub(crate) fn forget(matrix: usize) {
-    if COUNT.load(Ordering::Acquire) == 0 {
-        return;
+    // In a child, a thread that it does not have may hold the lock.
+    if COUNT.load(Ordering::Acquire) > 0 && !worker::is_stopped() {
+        replace(matrix, None);
     }
+}
+
+/// Sets what is known of the descriptor at that address.
+fn replace(matrix: usize, new: Option<Preprocessed>) {
     let found = {
         let mut known = PREPROCESSED.write().unwrap_or_else(PoisonError::into_inner);
-        known.as_mut().and_then(|known| known.remove(&matrix))
+        let known = known.get_or_insert_default();
+        let found = match new {
+            Some(new) => known.insert(matrix, new),
+            None => known.remove(&matrix),
+        };
+        COUNT.store(known.len(), Ordering::Release);
+        found
     };
     if let Some(found) = found {
-        COUNT.fetch_sub(1, Ordering::Release);
         found.pattern.source.leave();
         // Memory is freed by the worker: the driver waits for what uses it, and this thread may be capturing a stream.
         worker::ask(move || drop(found));

@@ -9,6 +9,8 @@ pub(crate) type Status = c_int;
 pub(crate) const SUCCESS: Status = 0;
 /// `CUSPARSE_STATUS_NOT_INITIALIZED`: the answer where there is no cuSPARSE at all.
 pub(crate) const NOT_INITIALIZED: Status = 1;
+/// `CUSPARSE_STATUS_EXECUTION_FAILED`.
+pub(crate) const EXECUTION_FAILED: Status = 6;
 
 /// The one major version whose contract is known here; its soname.
 const MAJOR: c_int = 12;

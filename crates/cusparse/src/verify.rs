@@ -1,7 +1,7 @@
 //! Each product by cuSPARSE and by each kernel that may be used, compared row by row. Slow: the matrix is read at each product.
 
 use crate::gpu::{self, Gpu};
-use crate::pattern::{Pattern, stream};
+use crate::pattern::{Pattern, stream, suits};
 use crate::product::{Key, Product};
 use crate::real::{SUCCESS, Status};
 use crate::worker;
@@ -23,6 +23,7 @@ pub(crate) unsafe fn multiply(
 ) -> Status {
     let is_captured = Cuda::is_captured(stream(product)).unwrap_or(true);
     let Some(gpu) = opened(product.key.context).filter(|_| !is_captured) else { return theirs() };
+    let _beside = Cuda::beside_captures();
     if pattern.entrants.get().is_none() {
         // SAFETY: as the caller promises.
         let status = unsafe { pattern.multiply(product, theirs) };
@@ -39,13 +40,15 @@ pub(crate) unsafe fn multiply(
             compare::<f32>(pattern, &gpu, product, theirs)
         }
     };
-    match compared {
-        Ok(status) => status,
-        Err(error) => {
-            eprintln!("sparsight: a product was not verified: {error}");
-            theirs()
-        }
-    }
+    compared.unwrap_or_else(|error| {
+        tell(&error);
+        theirs()
+    })
+}
+
+/// Tells that a product was not verified.
+fn tell(error: &DeviceError) {
+    eprintln!("sparsight: a product was not verified: {error}");
 }
 
 /// The GPU, once it is open; `None` if it is left to cuSPARSE.
@@ -65,6 +68,11 @@ fn wait_until(is_done: impl Fn() -> bool) {
     }
 }
 
+/// Multiplies by cuSPARSE, then by each kernel, and compares.
+///
+/// # Errors
+/// A failed call before cuSPARSE has multiplied.
+///
 /// # Safety
 /// As [`multiply`].
 unsafe fn compare<T: Scalar>(
@@ -95,45 +103,50 @@ unsafe fn compare<T: Scalar>(
     if status != SUCCESS {
         return Ok(status);
     }
-    gpu.cuda.wait_for(stream(product))?;
-    let wanted = read(product.v.y, nrows)?;
-    // What rounding explains: each of the additions and multiplications of a row, with any order of the sum, twice.
-    let (alpha, beta) = (product.v.alpha.abs(), product.v.beta.abs());
-    let bound = |row: usize| {
-        let entries = row_ptr[row] as usize..row_ptr[row + 1] as usize;
-        let count = entries.len() as f64 + 4.0;
-        let term = |at: usize| {
-            let column = columns[at] as usize;
-            (values[at].to_f64() * x.get(column).map_or(f64::NAN, |x| x.to_f64())).abs()
-        };
-        let sum: f64 = entries.map(term).sum();
-        let before = before.get(row).map_or(0.0, |y| y.to_f64().abs());
-        2.0 * count * T::EPSILON.to_f64() * (alpha * sum + beta * before)
-    };
-    let entrants = pattern.entrants.get().map_or(&[][..], |entrants| entrants);
-    let nowhere = vec![T::from_f64(f64::NAN); nrows as usize];
-    for (candidate, kernel) in entrants {
-        let y: DeviceArray<T> = device.upload(if before.is_empty() { &nowhere } else { &before })?;
-        let v = Vectors { y: y.address(), ..product.v };
-        // SAFETY: as the caller promises, and y is that long.
-        unsafe { kernel.queue(&product.csr, &v, stream(product))? };
+    // An error from now on is told, and y is what cuSPARSE made it.
+    let hold = || {
         gpu.cuda.wait_for(stream(product))?;
-        let got = read(y.address(), nrows)?;
-        let off = |row: usize| (difference(wanted[row].to_f64(), got[row].to_f64(), || bound(row)), row);
-        let worst = (0..nrows as usize).map(off).max_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or_default();
-        if worst.0 > 1.0 {
-            let (theirs, ours) = (wanted[worst.1].to_f64(), got[worst.1].to_f64());
-            eprintln!(
-                "sparsight: {candidate} gives {ours:e} where cuSPARSE gives {theirs:e}, in row {} of {nrows} x {ncols} with {nnz} \
-                 non-zeros; please report it",
-                worst.1
-            );
+        let wanted = read(product.v.y, nrows)?;
+        // What rounding explains: each of the additions and multiplications of a row, with any order of the sum, twice.
+        let (alpha, beta) = (product.v.alpha.abs(), product.v.beta.abs());
+        let bound = |row: usize| {
+            let entries = row_ptr[row] as usize..row_ptr[row + 1] as usize;
+            let count = entries.len() as f64 + 4.0;
+            let term = |at: usize| {
+                let column = columns[at] as usize;
+                (values[at].to_f64() * x.get(column).map_or(f64::NAN, |x| x.to_f64())).abs()
+            };
+            let sum: f64 = entries.map(term).sum();
+            let before = before.get(row).map_or(0.0, |y| y.to_f64().abs());
+            2.0 * count * T::EPSILON.to_f64() * (alpha * sum + beta * before)
+        };
+        let entrants = pattern.entrants.get().map_or(&[][..], |entrants| entrants);
+        let nowhere = vec![T::from_f64(f64::NAN); nrows as usize];
+        for (candidate, kernel) in entrants.iter().filter(|(_, kernel)| suits(kernel, product)) {
+            let y: DeviceArray<T> = device.upload(if before.is_empty() { &nowhere } else { &before })?;
+            let v = Vectors { y: y.address(), ..product.v };
+            // SAFETY: as the caller promises, and y is that long.
+            unsafe { kernel.queue(&product.csr, &v, stream(product)).map_err(|(_, error)| error)? };
+            gpu.cuda.wait_for(stream(product))?;
+            let got = read(y.address(), nrows)?;
+            let off = |row: usize| (difference(wanted[row].to_f64(), got[row].to_f64(), || bound(row)), row);
+            let worst = (0..nrows as usize).map(off).max_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or_default();
+            if worst.0 > 1.0 {
+                let (theirs, ours) = (wanted[worst.1].to_f64(), got[worst.1].to_f64());
+                eprintln!(
+                    "sparsight: {candidate} gives {ours:e} where cuSPARSE gives {theirs:e}, in row {} of {nrows} x {ncols} with \
+                     {nnz} non-zeros; please report it",
+                    worst.1
+                );
+            }
+            source.totals.tell(|told| {
+                told.verified += 1;
+                told.worst = told.worst.max(worst.0);
+            });
         }
-        source.totals.tell(|told| {
-            told.verified += 1;
-            told.worst = told.worst.max(worst.0);
-        });
-    }
+        Ok(())
+    };
+    hold().unwrap_or_else(|error| tell(&error));
     Ok(status)
 }
 

@@ -3,6 +3,7 @@
 //! It begins with the first product that our kernels could compute. Before the process ends it is waited for, so that nothing calls a
 //! driver that is being taken down; in a process that was forked it does not exist, and everything is left to cuSPARSE.
 
+use rayon::ThreadPoolBuilder;
 use sparsight::device::cuda::Cuda;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,7 +35,12 @@ pub(crate) fn ask(job: impl FnOnce() + Send + 'static) {
     let mut jobs = JOBS.lock().unwrap_or_else(PoisonError::into_inner);
     if jobs.is_none() {
         let (sender, receiver) = channel::<Job>();
-        let work = move || receiver.into_iter().for_each(run);
+        let work = move || {
+            // What would run in parallel runs in this thread: the other processors belong to the program, and other threads would break its
+            // captures.
+            let _pool = ThreadPoolBuilder::new().num_threads(1).use_current_thread().build();
+            receiver.into_iter().for_each(run);
+        };
         if std::thread::Builder::new().name("sparsight".to_owned()).spawn(work).is_err() {
             STOPPED.store(true, Ordering::Relaxed);
             std::mem::forget(job);
@@ -52,7 +58,7 @@ fn run(job: Job) {
     if is_stopped() {
         return std::mem::forget(job);
     }
-    let _ = Cuda::work_beside_captures();
+    let _beside = Cuda::beside_captures();
     // A panic costs the job, never the program.
     let _ = catch_unwind(AssertUnwindSafe(job));
 }

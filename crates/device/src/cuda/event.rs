@@ -99,6 +99,7 @@ impl Stopwatch {
     /// A failed call.
     pub fn time(&self) -> Result<Option<Seconds>, DeviceError> {
         let _entered = self.context.enter()?;
+        let _beside = Cuda::beside_captures()?;
         // SAFETY: the event is alive.
         let state = unsafe { sys::cuEventQuery(self.end.raw) };
         if state == sys::CUresult::CUDA_ERROR_NOT_READY {

@@ -6,6 +6,7 @@
 //! A product that is captured into a graph runs whenever the graph is launched: the graph waits for the event as it is then, and
 //! records it. From the first capture on every product records the event, since a graph may be launched behind it.
 
+use super::capture::is_captured;
 use super::context::{Context, named};
 use crate::gpu::Fence;
 use crate::{DeviceError, Stream};
@@ -51,15 +52,6 @@ impl StreamFence {
         let recorded = unsafe { sys::cuEventRecordWithFlags(self.event, stream, flags as u32) };
         named("cuEventRecordWithFlags", recorded.result())
     }
-}
-
-/// Returns whether the stream is captured into a graph.
-pub(super) fn is_captured(stream: sys::CUstream) -> Result<bool, DeviceError> {
-    let mut status = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
-    // SAFETY: the stream is alive, and the pointer is to a live value.
-    let asked = unsafe { sys::cuStreamIsCapturing(stream, &raw mut status) };
-    named("cuStreamIsCapturing", asked.result())?;
-    Ok(status == sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE)
 }
 
 impl Fence for StreamFence {

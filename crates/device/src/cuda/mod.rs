@@ -12,7 +12,7 @@
 //! context, part, facts          a GPU or a part of one, opened; its attributes and rates
 //! compiler, kernel_cache        NVRTC, and compiled kernels on disk
 //! module, batch, fence, nvml    launches, timed batches, order between streams, the clock
-//! event, row_lengths            in streams of another library: the time between two points, and row lengths
+//! event, row_lengths, capture   in streams of another library: the time between two points, row lengths, graphs
 //! staging, shared_words         large uploads; words that host and GPU share
 //! cusparse/, nccl/              the vendor's products; links between GPUs
 //! library/, trusted             where driver and libraries are found, and which files may be loaded
@@ -23,6 +23,7 @@
 //! device's own unless the caller of a [`Product`] names another.
 
 mod batch;
+mod capture;
 mod compiler;
 mod context;
 mod cusparse;
@@ -41,6 +42,7 @@ mod shared_words;
 mod staging;
 mod trusted;
 
+pub use capture::BesideCaptures;
 pub use compiler::{Arch, compile, nvrtc_version, supported_archs};
 pub use cusparse::cusparse_version;
 pub use custom::{Argument, CustomKernel, DeviceMemory, Shape};
@@ -184,26 +186,6 @@ impl Cuda {
     /// Handle of the device's primary context, in which everything lies.
     pub fn context_handle(&self) -> usize {
         self.gpu.context.handle()
-    }
-
-    /// Lets this thread allocate and load while other threads capture streams into graphs, which would else break these captures.
-    ///
-    /// # Errors
-    /// A failed call.
-    pub fn work_beside_captures() -> Result<(), DeviceError> {
-        use cudarc::driver::sys::{CUstreamCaptureMode, cuThreadExchangeStreamCaptureMode};
-        let mut mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
-        // SAFETY: the pointer is to a live value.
-        let set = unsafe { cuThreadExchangeStreamCaptureMode(&raw mut mode) };
-        named("cuThreadExchangeStreamCaptureMode", set.result())
-    }
-
-    /// Returns whether `stream` is captured into a graph.
-    ///
-    /// # Errors
-    /// A failed call.
-    pub fn is_captured(stream: Stream<'_>) -> Result<bool, DeviceError> {
-        fence::is_captured(stream.as_raw().cast())
     }
 
     fn device(index: usize) -> Result<cudarc::driver::sys::CUdevice, DeviceError> {

@@ -7,10 +7,10 @@ use super::shared_words::SharedWords;
 use crate::gpu::{DeviceArray, LaunchShape, Memory, Module as _};
 use crate::{DeviceError, Stream};
 use sparsight_kernels::{HELPER_BLOCK, row_lengths_source};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Matrices that are counted at the same time.
-const SLOTS: usize = 64;
+/// Counts that are queued or not yet taken at the same time. Chosen: a program may have a thousand matrices under way.
+const SLOTS: usize = 2048;
 /// Words of an answer: three numbers of two words, the sign that they are there, and one to fill up.
 const WORDS: usize = 8;
 const IS_THERE: usize = 6;
@@ -23,15 +23,31 @@ pub struct RowLengthCounter {
     context: Arc<Context>,
     module: Module,
     sums: DeviceArray<u64>,
-    answers: SharedWords,
+    slots: Arc<Slots>,
     most_blocks: u32,
-    /// Slots that no launch uses.
-    free: Mutex<Vec<usize>>,
 }
 
-/// A count that was queued. It has to be [taken](RowLengthCounter::take) once it is there.
+/// Places for answers.
 #[derive(Debug)]
-pub struct QueuedCount(usize);
+struct Slots {
+    answers: SharedWords,
+    state: Mutex<SlotState>,
+}
+
+#[derive(Debug, Default)]
+struct SlotState {
+    /// Those that no launch uses.
+    free: Vec<usize>,
+    /// Those whose counts were dropped while a launch may still write to them.
+    left: Vec<usize>,
+}
+
+/// A count that was queued.
+#[derive(Debug)]
+pub struct QueuedCount {
+    slot: usize,
+    slots: Arc<Slots>,
+}
 
 /// What decision rules ask of the row offsets of a matrix.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -55,9 +71,11 @@ impl Cuda {
         Ok(RowLengthCounter {
             module: self.gpu.compiler.load(&context, &row_lengths_source())?,
             sums: DeviceArray::of(&memory, &BEFORE.repeat(SLOTS))?,
-            answers: SharedWords::new(&context, SLOTS * WORDS)?,
+            slots: Arc::new(Slots {
+                answers: SharedWords::new(&context, SLOTS * WORDS)?,
+                state: Mutex::new(SlotState { free: (0..SLOTS).collect(), left: Vec::new() }),
+            }),
             most_blocks: self.gpu.facts.multiprocessors.max(1) * 4,
-            free: Mutex::new((0..SLOTS).collect()),
             context,
         })
     }
@@ -78,37 +96,61 @@ impl RowLengthCounter {
         offset_bytes: u64,
         stream: Stream<'_>,
     ) -> Result<Option<QueuedCount>, DeviceError> {
-        let Some(slot) = self.free().pop() else { return Ok(None) };
-        self.answers.set(slot * WORDS + IS_THERE, 0);
+        let Some(slot) = self.slots.take() else { return Ok(None) };
+        let answers = &self.slots.answers;
+        answers.set(slot * WORDS + IS_THERE, 0);
         let sums = self.sums.address() + (slot * size_of_val(&BEFORE)) as u64;
-        let answer = self.answers.address() + (slot * WORDS * size_of::<u32>()) as u64;
+        let answer = answers.address() + (slot * WORDS * size_of::<u32>()) as u64;
         let blocks = nrows.div_ceil(u64::from(HELPER_BLOCK)).clamp(1, u64::from(self.most_blocks)) as u32;
         let shape = LaunchShape::linear(blocks, HELPER_BLOCK);
         let args = [nrows, row_ptr, u64::from(offset_bytes == 8), sums, answer];
         // SAFETY: as the caller promises; sums and answer are the slot's.
         let queued = unsafe { self.module.queue(0, shape, &args, Some(stream)) };
         if queued.is_err() {
-            self.free().push(slot);
+            self.slots.state().free.push(slot);
         }
-        queued.map(|()| Some(QueuedCount(slot)))
+        queued.map(|()| Some(QueuedCount { slot, slots: Arc::clone(&self.slots) }))
     }
+}
 
-    /// The numbers once they are there; else the count is given back.
-    ///
-    /// # Errors
-    /// The count itself, while the device has not come to it.
-    pub fn take(&self, count: QueuedCount) -> Result<RowLengthSummary, QueuedCount> {
-        let word = |at: usize| u64::from(self.answers.get(count.0 * WORDS + at));
-        if word(IS_THERE) == 0 {
-            return Err(count);
+impl QueuedCount {
+    /// The numbers, `None` while the device has not come to the count.
+    pub fn summary(&self) -> Option<RowLengthSummary> {
+        if !self.slots.is_there(self.slot) {
+            return None;
         }
+        let word = |at: usize| u64::from(self.slots.answers.get(self.slot * WORDS + at));
         let [min, max, squares] = [0, 2, 4].map(|at| word(at) | word(at + 1) << 32);
-        self.free().push(count.0);
-        Ok(RowLengthSummary { min, max, squares })
+        Some(RowLengthSummary { min, max, squares })
+    }
+}
+
+impl Drop for QueuedCount {
+    fn drop(&mut self) {
+        let is_there = self.slots.is_there(self.slot);
+        let mut state = self.slots.state();
+        if is_there { state.free.push(self.slot) } else { state.left.push(self.slot) }
+    }
+}
+
+impl Slots {
+    fn state(&self) -> MutexGuard<'_, SlotState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn free(&self) -> std::sync::MutexGuard<'_, Vec<usize>> {
-        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Returns whether the answer of a slot is there, so that no launch uses it any more.
+    fn is_there(&self, slot: usize) -> bool {
+        self.answers.get(slot * WORDS + IS_THERE) != 0
+    }
+
+    /// A slot that no launch uses.
+    fn take(&self) -> Option<usize> {
+        let mut state = self.state();
+        let left = |state: &mut SlotState| {
+            let at = state.left.iter().position(|slot| self.is_there(*slot))?;
+            Some(state.left.swap_remove(at))
+        };
+        state.free.pop().or_else(|| left(&mut state))
     }
 }
 

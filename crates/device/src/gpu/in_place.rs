@@ -47,6 +47,9 @@ enum Word {
     Of(LaunchArg),
 }
 
+/// Alignment of columns and values for kernels with a table, which may load 16 bytes at a time.
+const ALIGNED: u64 = 16;
+
 /// Most arguments of a kernel in place.
 const MOST_WORDS: usize = 24;
 
@@ -126,21 +129,26 @@ impl InPlace {
         !self.table.is_empty()
     }
 
+    /// Returns whether it can read arrays at these addresses: kernels with a table need columns and values aligned to 16 bytes.
+    pub fn takes(&self, csr: &CsrAddresses) -> bool {
+        !self.has_table() || (csr.col_idx | csr.values) % ALIGNED == 0
+    }
+
     /// Queues y = alpha A x + beta y in `stream` and does not wait.
     ///
     /// # Errors
-    /// A failed call.
+    /// A failed call, with the number of launches that were queued before it: none of them has run if that is 0, so that y is as it was.
     ///
     /// # Safety
     /// The arrays and vectors are on the GPU, as long as the size that it was loaded for; of the row offsets that it was loaded for,
-    /// if it has a table.
+    /// if it has a table, and [taken](Self::takes).
     pub unsafe fn queue(
         &self,
         csr: &CsrAddresses,
         v: &Vectors,
         stream: Stream<'_>,
-    ) -> Result<(), DeviceError> {
-        for Launch { module, kernel, shape, words } in &self.launches {
+    ) -> Result<(), (usize, DeviceError)> {
+        for (at, Launch { module, kernel, shape, words }) in self.launches.iter().enumerate() {
             let mut args = [0; MOST_WORDS];
             for (arg, word) in args.iter_mut().zip(words) {
                 *arg = match word {
@@ -157,7 +165,8 @@ impl InPlace {
             }
             debug_assert_eq!(shape.parameters, Parameters::Each);
             // SAFETY: the recipe names the kernel's parameters; the caller vouches for the arrays.
-            unsafe { module.queue(*kernel, *shape, &args[..words.len()], Some(stream))? };
+            let queued = unsafe { module.queue(*kernel, *shape, &args[..words.len()], Some(stream)) };
+            queued.map_err(|error| (at, error))?;
         }
         Ok(())
     }

@@ -1,0 +1,71 @@
+//! What a program may change between two products, and what not.
+
+use crate::stand_in::{Products, Run, Said};
+
+fn uses_tables(products: Products) -> bool {
+    products.tabled >= 200 && products.plain == 0 && products.cusparse == 0
+}
+
+fn check(said: &Said, name: &str, tables: bool) {
+    for products in said.products(name) {
+        let is_right = if tables { uses_tables(products) } else { products.tabled == 0 };
+        assert!(is_right, "{name}: {products:?} in {said:?}");
+    }
+}
+
+#[test]
+fn another_pattern_in_the_same_arrays_gives_its_own_y() {
+    let run = Run::of("another-pattern products=4500").with("STAND_IN_QUEUE", "0");
+    let Some(said) = run.said() else { return };
+    let all = said.products("steady");
+    assert_eq!(all.len(), 3, "{said:?}");
+    // From time to time a pattern begins from the start, and cuSPARSE is timed again.
+    assert!(all.iter().all(|products| products.plain > 4400 && products.cusparse >= 4), "{said:?}");
+}
+
+#[test]
+fn tables_are_used_with_the_buffer_of_the_preprocess_step_alone() {
+    let Some(said) = Run::of("another-buffer").with_fast_tables().said() else { return };
+    check(&said, "own", true);
+    check(&said, "other", false);
+    check(&said, "before", false);
+    check(&said, "active", true);
+}
+
+#[test]
+fn tables_end_with_their_descriptor() {
+    let Some(said) = Run::of("another-descriptor").with_fast_tables().said() else { return };
+    assert_eq!(said.number("same address"), 1);
+    check(&said, "first", true);
+    check(&said, "second", false);
+    check(&said, "third", true);
+}
+
+#[test]
+fn a_second_preprocess_step_makes_tables_of_the_new_pattern() {
+    let Some(said) = Run::of("preprocessed-again").with_fast_tables().said() else { return };
+    check(&said, "steady", true);
+}
+
+#[test]
+fn nothing_is_read_of_a_matrix_after_its_descriptor_is_destroyed() {
+    let Some(said) = Run::of("destroyed-early").with("STAND_IN_READ_MS", "3").said() else { return };
+    for what in ["freed while it was read", "copies of freed memory", "copies of what is not there"] {
+        assert_eq!(said.number(what), 0, "{what}: {said:?}");
+    }
+    assert!(said.number("reads") > 0, "{said:?}");
+}
+
+#[test]
+fn products_captured_into_a_graph_follow_the_values() {
+    for (arguments, is_ours) in [("captured", true), ("captured f32", true), ("captured preprocess", false)] {
+        let Some(said) = Run::of(arguments).with_fast_tables().said() else { return };
+        let replayed = said.products("replayed");
+        assert_eq!(said.told.matches("nodes 20\n").count(), 2, "{said:?}");
+        let first = Products { plain: 0, tabled: 0, cusparse: 100 };
+        let second = if is_ours { Products { plain: 100, cusparse: 0, ..first } } else { first };
+        assert_eq!(replayed, [first, second], "{said:?}");
+        assert_eq!(said.told.matches(" counts 0\n").count(), 2, "{said:?}");
+        assert_eq!(said.number("captured events"), 0);
+    }
+}
