@@ -3,7 +3,8 @@
 use crate::devices::profile_for;
 use crate::failure::{Failure, Kind};
 use crate::forked;
-use crate::matrix::{AnyCsr, Matrix, dtype_of, with_csr};
+use crate::matrix::{AnyCsr, Matrix, dtype_of};
+use crate::typed::with_typed;
 use pyo3::prelude::*;
 use sparsight::advise::{Reason, RunNowName, Told};
 use sparsight::answer::{AdviseAnswer, Answer, MatrixSummary, NarrowingAnswer};
@@ -87,7 +88,7 @@ impl Advice {
             let asked = (self.dtype, &self.objective);
             let reasons = || {
                 let of = (matrix.features(), &self.ranking);
-                with_csr!(&matrix.csr, a => Advisor::new(&self.profile).reasons(a, told, of, asked))
+                with_typed!(&matrix.csr, a => Advisor::new(&self.profile).reasons(a, told, of, asked))
             };
             let matrix = self.matrix.clone();
             AdviseAnswer::of(matrix, &self.profile, self.dtype, &self.objective, &self.ranking)
@@ -136,7 +137,7 @@ pub(crate) fn advise(
     mixed: bool,
     run_now: Option<&str>,
 ) -> PyResult<Advice> {
-    let dtype = dtype.map(dtype_of).transpose()?.unwrap_or_else(|| matrix.value_type());
+    let dtype = dtype.map(dtype_of).transpose()?.unwrap_or_else(|| matrix.csr.dtype());
     let model: Option<ModelName> = model
         .map(|model| model.parse().map_err(|text: String| Failure::new(Kind::NoProfile, text).hinted(MODELS)))
         .transpose()?;

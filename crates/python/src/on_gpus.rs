@@ -4,7 +4,8 @@ use crate::advice::Advice;
 use crate::buffers::Indices;
 use crate::failure::{Failure, Kind};
 use crate::forked;
-use crate::matrix::{AnyCsr, Matrix};
+use crate::matrix::Matrix;
+use crate::typed::with_typed;
 use pyo3::prelude::*;
 use sparsight::answer::{AdviseGpusAnswer, Answer, LinksAnswer, NumbersOfGpus, OnGpus, TooFewGpus};
 use sparsight::distributed::{Deal, numbers_of_gpus};
@@ -93,10 +94,7 @@ pub(crate) fn on_gpus(
     let mut all = Vec::with_capacity(counts.len());
     for count in counts {
         py.check_signals()?;
-        all.push(forked::work(py, || match &matrix.csr {
-            AnyCsr::F32(a) => on(a, advice, count, &parts, &known),
-            AnyCsr::F64(a) => on(a, advice, count, &parts, &known),
-        })??);
+        all.push(forked::work(py, || with_typed!(&matrix.csr, a => on(a, advice, count, &parts, &known)))??);
     }
     Ok(forked::work(py, || answer(matrix, advice, &parts, links, all))??)
 }
@@ -111,5 +109,5 @@ pub(crate) fn answer(
 ) -> Result<String, Failure> {
     let (summary, deal) = (advice.matrix().clone(), parts.name().to_owned());
     let profile = advice.profile();
-    Ok(AdviseGpusAnswer::of(summary, profile, matrix.value_type(), deal, links, all)?.to_json())
+    Ok(AdviseGpusAnswer::of(summary, profile, matrix.csr.dtype(), deal, links, all)?.to_json())
 }
