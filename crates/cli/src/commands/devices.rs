@@ -1,7 +1,7 @@
 //! `sparsight devices`: what is here.
 
 use crate::context::Context;
-use crate::device_choice::{DeviceName, OpenDevice, dotted};
+use crate::device_choice::{DeviceName, GpuHere, OpenDevice, gpus_here, vendors_library};
 use crate::failure::{Exit, Failure};
 use crate::table::Table;
 use crate::text::{BOLD, described};
@@ -9,7 +9,6 @@ use sparsight::Profile;
 use sparsight::answer::{DeviceHere, DeviceSummary, DevicesAnswer, NoCuda};
 use sparsight::calibrate::cpu_calibration_folder;
 use sparsight::device::DeviceError;
-use sparsight::device::cuda::{Cuda, cusparse_version};
 
 pub(crate) fn run(context: &Context) -> Result<Exit, Failure> {
     let cpu = OpenDevice::open(&DeviceName::Cpu)?.facts().clone();
@@ -21,33 +20,33 @@ pub(crate) fn run(context: &Context) -> Result<Exit, Failure> {
         parts: Vec::new(),
     }];
     let mut remarks = Vec::new();
-    let cuda = Cuda::count().and_then(|count| (0..count).map(Cuda::open).collect::<Result<Vec<_>, _>>());
-    let no_cuda = match cuda {
-        Ok(devices) => {
-            for (index, cuda) in devices.iter().enumerate() {
-                let (id, parts) = (DeviceName::Cuda(index).to_string(), Cuda::parts(index));
-                let sizes = parts.as_ref().map_or_else(|why| format!("none ({why})"), ToString::to_string);
-                remarks.push(format!("parts of {id}: {id}/smM with M multiprocessors, {sizes}"));
-                here.push(DeviceHere {
-                    id,
-                    facts: cuda.facts().clone(),
-                    profile: Profile::shipped_for_gpu(&cuda.facts().name).map(|profile| profile.name),
-                    parts: parts.map_or_else(|_| Vec::new(), |sizes| sizes.as_slice().to_vec()),
-                });
-            }
-            devices.is_empty().then(|| NoCuda { why: "the driver sees no device".to_owned(), hint: None })
+    let gpus = gpus_here();
+    let no_cuda = match &gpus {
+        Ok(gpus) if gpus.is_empty() => {
+            Some(NoCuda { why: "the driver sees no device".to_owned(), hint: None })
         }
-        Err(error) => Some(NoCuda::from(&error)),
+        Ok(_) => None,
+        Err(error) => Some(NoCuda::from(error)),
     };
-    let cusparse = no_cuda.is_none().then(cusparse_version);
+    for GpuHere { name, facts, parts } in gpus.into_iter().flatten() {
+        let sizes = parts.as_ref().map_or_else(|why| format!("none ({why})"), ToString::to_string);
+        remarks.push(format!("parts of {name}: {name}/smM with M multiprocessors, {sizes}"));
+        here.push(DeviceHere {
+            id: name.to_string(),
+            profile: Profile::shipped_for_gpu(&facts.name).map(|profile| profile.name),
+            facts,
+            parts: parts.map_or_else(|_| Vec::new(), |sizes| sizes.as_slice().to_vec()),
+        });
+    }
+    let library = no_cuda.is_none().then(vendors_library);
     let profiles: Vec<Profile> = Profile::shipped_names().map(Profile::shipped).collect::<Result<_, _>>()?;
     let answer = DevicesAnswer {
         here,
         no_cuda,
-        cusparse: cusparse.as_ref().and_then(|found| found.as_ref().ok()).copied().map(dotted),
+        cusparse: library.as_ref().and_then(|found| found.as_ref().ok()).cloned(),
         profiles: profiles.iter().map(DeviceSummary::from).collect(),
     };
-    context.printer.answer(&answer, || print(&answer, &remarks, cusparse.as_ref(), &profiles, context))?;
+    context.printer.answer(&answer, || print(&answer, &remarks, library.as_ref(), &profiles, context))?;
     Ok(Exit::Done)
 }
 
@@ -55,7 +54,7 @@ pub(crate) fn run(context: &Context) -> Result<Exit, Failure> {
 fn print(
     DevicesAnswer { here, no_cuda, .. }: &DevicesAnswer,
     remarks: &[String],
-    cusparse: Option<&Result<(u32, u32, u32), DeviceError>>,
+    library: Option<&Result<String, DeviceError>>,
     profiles: &[Profile],
     context: &Context,
 ) -> Result<(), Failure> {
@@ -83,9 +82,9 @@ fn print(
             out.line(format_args!("        {hint}"))?;
         }
     }
-    match cusparse {
+    match library {
         None => {}
-        Some(Ok(version)) => out.line(format_args!("  cuSPARSE {}", dotted(*version)))?,
+        Some(Ok(version)) => out.line(format_args!("  cuSPARSE {version}"))?,
         Some(Err(error)) => {
             out.line(format_args!("  {error}"))?;
             if let Some(hint) = error.hint() {
