@@ -3,9 +3,10 @@
 use anstyle::Style;
 use sparsight::Profile;
 use sparsight::advise::TIE;
+use sparsight::answer::MatrixSummary;
 use sparsight::kernels::{Candidate, DeviceFacts, Elsewhere};
 pub(crate) use sparsight::matrix::grouped;
-use sparsight::matrix::{Dtype, Features, Seconds};
+use sparsight::matrix::{Bytes, Dtype, Seconds};
 use sparsight::profile::{GridName, ProfiledDevice};
 use std::fmt::Display;
 
@@ -67,17 +68,45 @@ pub(crate) fn percent(fraction: f64) -> String {
     if percent < 99.95 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
 }
 
-/// `62,451 x 62,451   4,007,383 non-zeros   64.2 a row (1 to 78)`.
-pub(crate) fn shape(f: &Features) -> String {
+/// Name and shape of a matrix: `cant   62,451 x 62,451   4,007,383 non-zeros   64.2 a row (1 to 78)`.
+pub(crate) fn title(m: &MatrixSummary) -> String {
+    format!("{BOLD}{}{BOLD:#}   {}", m.name, shape(m, "   "))
+}
+
+/// `62,451 x 62,451, 4,007,383 non-zeros, 64.2 a row (1 to 78)`, with `between` in place of the commas.
+pub(crate) fn shape(m: &MatrixSummary, between: &str) -> String {
     format!(
-        "{} x {}   {}   {:.1} a row ({} to {})",
-        grouped(f.nrows),
-        grouped(f.ncols),
-        counted(f.nnz, "non-zero"),
-        f.row_mean(),
-        grouped(f.row_min),
-        grouped(f.row_max)
+        "{} x {}{between}{}{between}{:.1} a row ({} to {})",
+        grouped(m.nrows),
+        grouped(m.ncols),
+        counted(m.nnz, "non-zero"),
+        m.row_mean,
+        grouped(m.row_min),
+        grouped(m.row_max)
     )
+}
+
+/// Best candidate of a matrix, with its time and its memory on the device.
+pub(crate) type Best = (Candidate, Seconds, Bytes);
+
+/// A line for each matrix that its transpose follows, with the time of a product with each of both. One of a pair may have been skipped.
+pub(crate) fn pairs<'m>(all: impl Iterator<Item = (&'m MatrixSummary, Option<Best>)>) -> Vec<String> {
+    let all: Vec<_> = all.collect();
+    let line = |pair: &[(&MatrixSummary, Option<Best>)]| {
+        let (a, transposed) = (pair[0].0, pair[1].0);
+        let ((one, time, bytes), (other, more_time, more_bytes)) = (pair[0].1?, pair[1].1?);
+        (transposed.name == format!("{}+transpose", a.name)).then(|| {
+            format!(
+                "\n{BOLD}A and A^T{BOLD:#}   {}   {} and {}: {} for a product with each, {} on the device",
+                a.name,
+                candidate(&one),
+                candidate(&other),
+                Seconds(time.0 + more_time.0),
+                Bytes(bytes.0 + more_bytes.0)
+            )
+        })
+    };
+    all.windows(2).filter_map(line).collect()
 }
 
 /// A kernel or a format as text shows it: `csr-vector t16`. Its id has slashes.

@@ -3,7 +3,7 @@
 mod given;
 mod gpus;
 
-use crate::args::{KernelFlags, KernelName, ModelFlags, block, products};
+use crate::args::{KernelFlags, ModelFlags, block, kernel, products};
 use crate::context::Context;
 use crate::csv::{CANDIDATE, CsvFlag, Layout, PREDICTED};
 use crate::device_choice::{DeviceName, ProfileFlags};
@@ -13,14 +13,14 @@ use crate::many::structures;
 use crate::matrix_source::{MatrixSource, matrices};
 use crate::table::Table;
 use crate::text::{
-    BOLD, assumed, between, candidate, counted, described, grouped, known_from, matrices, shape,
+    BOLD, assumed, between, candidate, counted, described, grouped, known_from, matrices, title,
 };
 use given::{Given, for_devices};
 use sparsight::answer::{CompareAnswer, CompareManyAnswer, MatrixSummary, MeanSpeed};
 use sparsight::compare::{Compared, Comparison, Contender, Span, compare};
-use sparsight::kernels::{Candidate, DeviceKind};
+use sparsight::kernels::{Candidate, DeviceKind, Selection};
 use sparsight::matrix::io::read_regular_text;
-use sparsight::matrix::{Dtype, Features, Seconds};
+use sparsight::matrix::{Dtype, Seconds};
 use sparsight::{Error, Profile};
 use std::collections::HashMap;
 use std::num::NonZeroU64;
@@ -45,8 +45,8 @@ pub(crate) struct Compare {
     iterations: Option<NonZeroU64>,
     /// Also show one candidate on every device: the fastest on the first device of these kernels or candidates,
     /// such as csr-vector, "csr-vector t8" or "csr-vector t8 b256"
-    #[arg(long = "kernel", value_name = "NAME", value_delimiter = ',')]
-    kernels: Vec<KernelName>,
+    #[arg(long = "kernel", value_name = "NAME", value_delimiter = ',', value_parser = kernel)]
+    kernels: Vec<Selection>,
     /// Block sizes of that candidate [default: all]
     #[arg(
         long = "block",
@@ -167,24 +167,21 @@ impl Compare {
             let unit = (!self.price.is_empty()).then(|| self.unit.clone());
             let answer = CompareAnswer { unit, ..all.shortened(context.top_or(1)) };
             weighted.push((answer, weights.of(source)));
-            found.push((source, features, comparison));
+            found.push(comparison);
             Ok(())
         })?;
         let out = &context.printer;
-        let none =
-            found.iter().any(|(_, _, found)| found.devices.iter().any(|device| device.ranked.is_empty()));
+        let none = found.iter().flat_map(|found| &found.devices).any(|device| device.ranked.is_empty());
         if self.csv.csv {
             let answers: Vec<CompareAnswer> = weighted.into_iter().map(|(answer, _)| answer).collect();
             out.csv(&TABLE, &answers)?;
-        } else if let ([(answer, _)], [(source, features, comparison)], [_]) =
-            (&weighted[..], &found[..], &sources[..])
-        {
-            out.answer(answer, || self.print(source, features, &contenders, comparison, context))?;
+        } else if let ([(answer, _)], [comparison], [_]) = (&weighted[..], &found[..], &sources[..]) {
+            out.answer(answer, || self.print(&answer.matrix, &contenders, comparison, context))?;
         } else {
             let answer = CompareManyAnswer::of(weighted);
             out.answer(&answer, || self.print_many(&answer, &found, &contenders, context))?;
         }
-        looked.exit(!none)
+        looked.exit(!none, "looked at")
     }
 
     fn profiles(&self, context: &Context, dtype: Dtype) -> Result<Vec<Profile>, Failure> {
@@ -237,16 +234,16 @@ impl Compare {
     fn print_many(
         &self,
         answer: &CompareManyAnswer,
-        found: &[(&MatrixSource, Features, Comparison)],
+        found: &[Comparison],
         contenders: &[Contender<'_>],
         context: &Context,
     ) -> Result<(), Failure> {
         let out = &context.printer;
         self.print_devices(contenders, context)?;
         let mut table = self.table(&["<matrix", "non-zeros"]);
-        for (source, features, comparison) in found {
+        for (CompareAnswer { matrix, .. }, comparison) in answer.matrices.iter().zip(found) {
             for (device, compared) in self.devices.iter().zip(&comparison.devices) {
-                let first = [source.title(), grouped(features.nnz)].into_iter();
+                let first = [matrix.name.clone(), grouped(matrix.nnz)].into_iter();
                 match compared.ranked.first() {
                     Some(one) => table.row(first.chain(self.cells(device, one))),
                     None => table.row(first.chain([device.to_string(), "not possible".to_owned()])),
@@ -285,14 +282,13 @@ impl Compare {
 
     fn print(
         &self,
-        source: &MatrixSource,
-        features: &Features,
+        matrix: &MatrixSummary,
         contenders: &[Contender<'_>],
         comparison: &Comparison,
         context: &Context,
     ) -> Result<(), Failure> {
         let out = &context.printer;
-        out.line(format_args!("{BOLD}{}{BOLD:#}   {}", source.title(), shape(features)))?;
+        out.line(title(matrix))?;
         self.print_devices(contenders, context)?;
         let mut table = self.table(&[]);
         for (device, compared) in self.devices.iter().zip(&comparison.devices) {

@@ -12,7 +12,7 @@ use crate::reordering::OrderFlags;
 use crate::report::figure;
 use crate::table::Table;
 use crate::terminal_plot;
-use crate::text::{BOLD, counted, grouped, percent, shape, words};
+use crate::text::{counted, grouped, percent, title, words};
 use sparsight::answer::{FormatSize, InfoAnswer, InfoManyAnswer, Structure};
 use sparsight::matrix::{Dtype, Features, Limits, Locality, Scalar};
 use std::io::IsTerminal;
@@ -99,7 +99,7 @@ impl Info {
             let answer = InfoManyAnswer { matrices };
             out.answer(&answer, || out.line(lines(&answer)))?;
         }
-        looked.exit(true)
+        looked.exit(true, "looked at")
     }
 
     /// The features of the matrix, and its picture in characters if it is printed.
@@ -166,7 +166,7 @@ fn lines(answer: &InfoManyAnswer) -> Table {
 }
 
 fn print(InfoAnswer { matrix, features: f, formats, .. }: &InfoAnswer, out: &Printer) -> Result<(), Failure> {
-    out.line(format_args!("{BOLD}{}{BOLD:#}   {}", matrix.name, shape(f)))?;
+    out.line(title(matrix))?;
     out.line("")?;
     let quantiles: Vec<String> = f.row_quantiles.iter().map(|q| grouped(*q)).collect();
     let bits = |of: &FormatSize| {

@@ -1,6 +1,6 @@
 //! `sparsight kernels`: the catalogue, as far as the device has it.
 
-use crate::args::KernelName;
+use crate::args::kernel;
 use crate::context::Context;
 use crate::device_choice::ProfileFlags;
 use crate::failure::{Exit, Failure};
@@ -15,8 +15,8 @@ use sparsight::matrix::{Dtype, suggested};
 #[derive(Debug, clap::Args)]
 pub(crate) struct Kernels {
     /// Only these kernels, as any answer prints them, with their names in other libraries
-    #[arg(value_name = "NAME")]
-    names: Vec<KernelName>,
+    #[arg(value_name = "NAME", value_parser = kernel)]
+    names: Vec<Selection>,
     #[command(flatten)]
     profile: ProfileFlags,
     /// Print the CUDA source of one candidate, as tables and ids name it: "bsr b3 t4 b128" or bsr/b3/t4/b128/f64

@@ -5,7 +5,7 @@ use super::reported::{ReportedAdvice, ReportedCandidate, ReportedTime, ReportedV
 use super::roles::{Roles, name};
 use crate::svg::escaped;
 use crate::text::{
-    AS_GOOD, NOTHING_TO_MULTIPLY, STAY, between, counted, grouped, others_as_good, quantity, sooner_ready,
+    AS_GOOD, NOTHING_TO_MULTIPLY, STAY, between, counted, others_as_good, quantity, shape, sooner_ready,
     times_as_fast,
 };
 use sparsight::answer::MatrixSummary;
@@ -28,15 +28,7 @@ pub(super) fn top(
     what_to_use: &str,
     sentences: impl Iterator<Item = String>,
 ) -> String {
-    let shape = format!(
-        "{} x {}, {}, {:.1} a row ({} to {})",
-        grouped(m.nrows),
-        grouped(m.ncols),
-        counted(m.nnz, "non-zero"),
-        m.row_mean,
-        grouped(m.row_min),
-        grouped(m.row_max)
-    );
+    let shape = shape(m, ", ");
     let mut html = format!("<header id=\"verdict\">\n<h1>{}</h1>\n", escaped(&m.name));
     // Writing to a String does not fail.
     let _ = writeln!(html, "<p class=\"shape\">{}<br>{}</p>", escaped(&shape), escaped(device));

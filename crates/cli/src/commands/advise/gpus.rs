@@ -7,7 +7,7 @@ use crate::failure::{Exit, Failure};
 use crate::links;
 use crate::matrix_source::MatrixSource;
 use crate::table::Table;
-use crate::text::{BOLD, assumed, between, described, heading, percent, shape};
+use crate::text::{BOLD, assumed, between, described, heading, percent, title};
 use sparsight::answer::{
     AdviseGpusAnswer, LinksAnswer, MatrixSummary, MeasuredOutcome, NumbersOfGpus, OnGpus, TooFewGpus,
 };
@@ -141,7 +141,7 @@ impl Advise {
         let dealt = self.gpus.dealt();
         let summary = MatrixSummary::of(source.title(), &features);
         let answer = AdviseGpusAnswer::of(summary, profile, T::DTYPE, dealt, links, all)?;
-        context.printer.answer(&answer, || print(&answer, profile, &features, known.measured_on, context))?;
+        context.printer.answer(&answer, || print(&answer, profile, known.measured_on, context))?;
         Ok(if failed { Exit::No } else { Exit::Done })
     }
 }
@@ -248,12 +248,11 @@ fn parts(file: &Path, size: (usize, usize)) -> Result<Distribution, Failure> {
 fn print(
     answer: &AdviseGpusAnswer,
     profile: &Profile,
-    features: &Features,
     measured_on: usize,
     context: &Context,
 ) -> Result<(), Failure> {
     let out = &context.printer;
-    out.line(format_args!("{BOLD}{}{BOLD:#}   {}", answer.matrix.name, shape(features)))?;
+    out.line(title(&answer.matrix))?;
     let LinksAnswer { source, links } = &answer.links;
     out.line(format_args!(
         "{}   links of {source}, rows {}{}\n",

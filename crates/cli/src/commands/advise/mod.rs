@@ -229,8 +229,8 @@ impl Advise {
             let changes = narrowing.as_ref().map(what_it_changes);
             let beside =
                 Beside { verified: verified.as_ref(), reasons: &answer.reasons, remarks: [brings, changes] };
-            self.print(&source, &profile, &of_matrix, beside, context)?;
-            if let Some(verdict) = of_matrix.1.verdict(self.iterations.map(NonZeroU64::get)) {
+            self.print(&answer.matrix, &profile, advice, beside, context)?;
+            if let Some(verdict) = advice.verdict(self.iterations.map(NonZeroU64::get)) {
                 let used = &verdict.recommended().candidate;
                 let names = text::in_other_libraries(&used.kernel.elsewhere());
                 context.printer.detail(format_args!("{} elsewhere: {names}", candidate(used)));

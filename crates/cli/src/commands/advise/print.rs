@@ -4,16 +4,15 @@ use super::Advise;
 use super::remarks::{answering, extrapolations, pays_off, refusals, what_was_found};
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::matrix_source::MatrixSource;
 use crate::table::Table;
 use crate::text::{
     self, AS_GOOD, BOLD, NOTHING_TO_MULTIPLY, STAY, between, candidate, counted, heading, of_bandwidth,
     others_as_good, sooner_ready, times_as_fast,
 };
 use sparsight::advise::{Advised, RunNowKind, TIE, Verdict};
-use sparsight::answer::ReasonAnswer;
+use sparsight::answer::{MatrixSummary, ReasonAnswer};
 use sparsight::kernels::{Candidate, Kernel};
-use sparsight::matrix::{Features, Seconds};
+use sparsight::matrix::Seconds;
 use sparsight::records::Outcome;
 use sparsight::run::Verified;
 use sparsight::{Advice, Profile};
@@ -32,14 +31,14 @@ pub(super) struct Beside<'a> {
 impl Advise {
     pub(super) fn print(
         &self,
-        source: &MatrixSource,
+        matrix: &MatrixSummary,
         profile: &Profile,
-        (features, advice): &(Features, Advice),
+        advice: &Advice,
         Beside { verified, reasons, remarks: [reordered, narrowed] }: Beside<'_>,
         context: &Context,
     ) -> Result<(), Failure> {
         let out = &context.printer;
-        out.line(format_args!("{BOLD}{}{BOLD:#}   {}", source.title(), text::shape(features)))?;
+        out.line(text::title(matrix))?;
         let products =
             self.iterations.map(|n| format!("   {}", counted(n.get(), "product"))).unwrap_or_default();
         let assumed = text::assumed(&profile.device);

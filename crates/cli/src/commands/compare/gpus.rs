@@ -7,7 +7,7 @@ use crate::failure::{Exit, Failure};
 use crate::links;
 use crate::matrix_source::MatrixSource;
 use crate::table::Table;
-use crate::text::{BOLD, between, percent, shape};
+use crate::text::{between, percent, title};
 use sparsight::Advisor;
 use sparsight::answer::{
     CompareGpusAnswer, ComparedGpus, ComparedOnGpus, LinksAnswer, MatrixSummary, NumbersOfDevice,
@@ -80,9 +80,7 @@ impl Compare {
         if self.csv.csv {
             context.printer.csv(&TABLE, &[answer])?;
         } else {
-            context
-                .printer
-                .answer(&answer, || self.print_numbers(&answer, &features, contenders, context))?;
+            context.printer.answer(&answer, || self.print_numbers(&answer, contenders, context))?;
         }
         Ok(if none { Exit::No } else { Exit::Done })
     }
@@ -122,12 +120,11 @@ impl Compare {
     fn print_numbers(
         &self,
         answer: &CompareGpusAnswer,
-        features: &Features,
         contenders: &[Contender<'_>],
         context: &Context,
     ) -> Result<(), Failure> {
         let out = &context.printer;
-        out.line(format_args!("{BOLD}{}{BOLD:#}   {}", answer.matrix.name, shape(features)))?;
+        out.line(title(&answer.matrix))?;
         self.print_devices(contenders, context)?;
         let per_price = format!("products/s a {}", self.unit);
         let mut columns = vec![

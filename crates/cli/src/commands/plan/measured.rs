@@ -1,6 +1,5 @@
 //! Plans run on a device, in turn with the best single candidate and the vendor's library.
 
-use super::is_single;
 use crate::context::Context;
 use crate::failure::Failure;
 use sparsight::bench::Bench;
@@ -140,4 +139,9 @@ pub(super) fn records<T: Scalar>(
         Some(record.recorded())
     };
     partitioning.strategies.iter().filter(|strategy| strategy.parts.len() > 1).filter_map(record).collect()
+}
+
+/// Returns whether the plan is the best single candidate and nothing else.
+fn is_single(strategy: &Strategy) -> bool {
+    strategy.parts.len() == 1 && strategy.parts[0].candidate == strategy.single.candidate
 }
