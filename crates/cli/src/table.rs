@@ -43,6 +43,11 @@ impl Table {
 }
 
 impl Table {
+    /// Returns whether it has no rows.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.inner.is_empty()
+    }
+
     /// The table as Markdown.
     pub(crate) fn markdown(&self) -> String {
         let line = |row: &Row| {

@@ -135,38 +135,10 @@ pub(crate) fn quantity(name: &str) -> &str {
     }
 }
 
-/// Beginning of the verdict of `advise` if CSR is the fastest.
-pub(crate) const STAY: &str = "Stay with CSR:";
-
-/// Beginning of the verdict if another format is as fast as CSR.
-pub(crate) const AS_GOOD: &str = "CSR is as good as anything:";
-
-/// Verdict of `advise` for a matrix without non-zeros, in place of a ranking.
-pub(crate) const NOTHING_TO_MULTIPLY: &str =
-    "CSR is as good as anything: there are no non-zeros to multiply.";
-
-/// Why not the first: `Within 5 % of the fastest, hyb b256 (3.19 us), and sooner ready: in 1.04 ms, not 1.45 ms.` Of `ready`, how soon what
-/// is used is and the first would be, the latter may not be known.
-pub(crate) fn sooner_ready(first: &str, time: Seconds, ready: [Option<Seconds>; 2]) -> String {
-    let [soon, later] = ready.map(|s| s.map(|s| s.to_string()));
-    let soon = soon.map_or_else(String::new, |soon| format!(": in {soon}"));
-    let later = later.map_or_else(String::new, |later| format!(", not {later}"));
-    format!("Within 5 % of the fastest, {first} ({time}), and sooner ready{soon}{later}.")
-}
-
 /// `as fast in all` within 5 %, else `1.9 times as fast in all`, also where that is less than 1.
 pub(crate) fn times_as_fast(speedup: f64, in_all: &str) -> String {
     let is_tied = (1.0 / (1.0 + TIE)..=1.0 + TIE).contains(&speedup);
     if is_tied { format!("as fast{in_all}") } else { format!("{speedup:.1} times as fast{in_all}") }
-}
-
-/// Number of other kernels that are as good as the recommended one, in words.
-pub(crate) fn others_as_good(kernels: usize) -> Option<String> {
-    match kernels {
-        0 => None,
-        1 => Some("One other kernel is as good.".to_owned()),
-        more => Some(format!("{more} other kernels are as good.")),
-    }
 }
 
 /// A fraction of the copy bandwidth; above 1 caches have helped, and that is said.

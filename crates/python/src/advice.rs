@@ -17,11 +17,13 @@ use std::sync::{Arc, OnceLock};
 /// Advice of the library, with its context for JSON.
 #[pyclass(frozen, module = "sparsight._core")]
 pub(crate) struct Advice {
-    ranking: sparsight::Advice,
-    profile: Arc<Profile>,
-    objective: Objective,
-    dtype: Dtype,
-    matrix: MatrixSummary,
+    pub(crate) ranking: sparsight::Advice,
+    /// Profile that made the predictions.
+    pub(crate) profile: Arc<Profile>,
+    pub(crate) objective: Objective,
+    /// Value type of the products.
+    pub(crate) dtype: Dtype,
+    pub(crate) matrix: MatrixSummary,
     /// Effect of storing the values in f32, where that was asked for.
     narrowing: Option<NarrowingAnswer>,
     /// Why a product takes as long as it does; looked for when first asked.
@@ -29,36 +31,6 @@ pub(crate) struct Advice {
 }
 
 impl Advice {
-    /// The ranking.
-    pub(crate) fn ranking(&self) -> &sparsight::Advice {
-        &self.ranking
-    }
-
-    /// Profile that made the predictions.
-    pub(crate) fn profile(&self) -> &Profile {
-        &self.profile
-    }
-
-    /// The objective.
-    pub(crate) fn objective(&self) -> &Objective {
-        &self.objective
-    }
-
-    /// Summary of the matrix.
-    pub(crate) fn matrix(&self) -> &MatrixSummary {
-        &self.matrix
-    }
-
-    /// Value type of the products.
-    pub(crate) fn dtype(&self) -> Dtype {
-        self.dtype
-    }
-
-    /// Number of products to come, if given.
-    pub(crate) fn products(&self) -> Option<u64> {
-        self.objective.products
-    }
-
     /// The plan of the candidate with that id.
     pub(crate) fn plan_of(&self, id: &str) -> Result<Plan, Failure> {
         let ranked = self.ranking.ranked.iter();

@@ -62,7 +62,7 @@ impl Distributed {
                 "scatter(x), zeros() and multiply(xs) give a piece for each GPU, in the order of its devices",
             ))
         };
-        let (given, gpus) = (pieces.len(), self.gpus.indexes().len());
+        let (given, gpus) = (pieces.len(), self.gpus.indexes.len());
         if given != gpus {
             return refused(format!("{what} has {given} pieces for {gpus} GPUs"));
         }
@@ -103,7 +103,7 @@ impl Distributed {
         is_x: bool,
     ) -> Vec<Piece> {
         let owned = product.owned().map(|(rows, columns)| if is_x { columns.len() } else { rows.len() });
-        let all = arrays.into_iter().zip(owned).zip(self.gpus.indexes()).enumerate();
+        let all = arrays.into_iter().zip(owned).zip(&self.gpus.indexes).enumerate();
         all.map(|(rank, ((array, own), &index))| Piece::new(array, own, index, self.whole(rank, is_x)))
             .collect()
     }
@@ -168,7 +168,7 @@ impl Distributed {
     /// Numbers of its GPUs.
     #[getter]
     fn indexes(&self) -> Vec<usize> {
-        self.gpus.indexes().to_vec()
+        self.gpus.indexes.clone()
     }
 
     /// y = alpha A x + beta y with arrays of the host.
@@ -271,7 +271,7 @@ fn make<T: Piecewise>(
     advice: &Advice,
     wanted: &Wanted<'_>,
 ) -> Result<(DistributedProduct<T>, OnGpus), Failure> {
-    let (size, count) = ((a.nrows(), a.ncols()), wanted.gpus.indexes().len());
+    let (size, count) = ((a.nrows(), a.ncols()), wanted.gpus.indexes.len());
     let (distributed, planned) = planned(a, advice, count, wanted.parts, wanted.known)?;
     let _together = together();
     let product = distributed.prepare(size, &wanted.gpus.devices(), wanted.gpus.link()?)?;
@@ -293,7 +293,7 @@ pub(crate) fn prepare_distributed(
     forked::refuse()?;
     let parts = Parts::read(parts)?;
     let made = forked::work(py, || {
-        let (known, links) = links_of(links.as_deref(), advice.profile())?;
+        let (known, links) = links_of(links.as_deref(), &advice.profile)?;
         // Parts that do not fit are told before a GPU is looked for.
         let (rows, columns) = matrix.size();
         parts.deal((rows, columns), indexes.len())?;

@@ -65,8 +65,8 @@ fn on<T: Scalar>(
     parts: &Parts,
     known: &KnownLinks,
 ) -> Result<Result<OnGpus, TooFewGpus>, Failure> {
-    let advisor = Advisor::new(advice.profile());
-    let numbers = NumbersOfGpus::new(a, advisor, advice.ranking(), advice.objective());
+    let advisor = Advisor::new(&advice.profile);
+    let numbers = NumbersOfGpus::new(a, advisor, &advice.ranking, &advice.objective);
     if count == 1 {
         return Ok(numbers.on_one());
     }
@@ -89,7 +89,7 @@ pub(crate) fn on_gpus(
 ) -> PyResult<String> {
     forked::refuse()?;
     let parts = Parts::read(parts)?;
-    let (known, links) = links_of(links.as_deref(), advice.profile())?;
+    let (known, links) = links_of(links.as_deref(), &advice.profile)?;
     numbers_of_gpus(&counts).map_err(Failure::from)?;
     let mut all = Vec::with_capacity(counts.len());
     for count in counts {
@@ -107,7 +107,7 @@ pub(crate) fn answer(
     links: LinksAnswer,
     all: Vec<Result<OnGpus, TooFewGpus>>,
 ) -> Result<String, Failure> {
-    let (summary, deal) = (advice.matrix().clone(), parts.name().to_owned());
-    let profile = advice.profile();
+    let (summary, deal) = (advice.matrix.clone(), parts.name().to_owned());
+    let profile = &advice.profile;
     Ok(AdviseGpusAnswer::of(summary, profile, matrix.csr.dtype(), deal, links, all)?.to_json())
 }

@@ -219,12 +219,12 @@ type Made<T> = (sparsight::Prepared<T>, (String, Option<f64>));
 /// The ranking for the processor, where that is wanted and the advice is for a GPU.
 fn of_processor(advice: &Advice, wanted: &Wanted<'_>) -> Result<Option<sparsight::Advice>, Failure> {
     let Opened::Cpu(cpu) = wanted.device else { return Ok(None) };
-    if !advice.ranking().kind.is_gpu() {
+    if !advice.ranking.kind.is_gpu() {
         return Ok(None);
     }
-    let objective = Objective { products: advice.products(), ..Objective::default() };
+    let objective = Objective { products: advice.objective.products, ..Objective::default() };
     let calibration = devices::of_processor()?;
-    let (features, dtype) = (wanted.matrix.features(), advice.dtype());
+    let (features, dtype) = (wanted.matrix.features(), advice.dtype);
     Ok(Some(sparsight::Advice::for_processor(
         cpu.facts(),
         calibration.as_deref(),
@@ -249,7 +249,7 @@ fn make<T: Value>(
     } else {
         let how = Bench { rule: StoppingRule::BRISK, ..Bench::default() };
         let of_processor = of_processor(advice, wanted)?;
-        let ranking = of_processor.as_ref().unwrap_or(advice.ranking());
+        let ranking = of_processor.as_ref().unwrap_or(&advice.ranking);
         let fastest = fastest(device, a, ranking, wanted.tries, &how, |_| go_on())?;
         let measured = fastest.measured().map(|measured| measured.timing.time.0);
         (fastest.plan, fastest.prepared, measured)
@@ -273,7 +273,7 @@ pub(crate) fn prepare(
     tries: usize,
     updates: bool,
 ) -> PyResult<Prepared> {
-    let tries = match (NonZeroUsize::new(tries), advice.products()) {
+    let tries = match (NonZeroUsize::new(tries), advice.objective.products) {
         (Some(count), _) => Tries::Count(count),
         (None, Some(products)) => Tries::WorthIt { products },
         (None, None) => {

@@ -71,7 +71,7 @@ impl Rank {
         entries.resize(whole.room(share), T::default());
         let mut array = share.zeroed(entries.len())?;
         array.write(&entries)?;
-        Ok(Piece::new(array, own, self.gpu.indexes()[0], whole))
+        Ok(Piece::new(array, own, self.gpu.indexes[0], whole))
     }
 
     /// Refuses what is no piece of this operator.
@@ -94,7 +94,7 @@ impl Rank {
     /// Number of its GPU on this host.
     #[getter]
     fn index(&self) -> usize {
-        self.gpu.indexes()[0]
+        self.gpu.indexes[0]
     }
 
     /// Numbers of own rows and columns.
@@ -188,7 +188,7 @@ pub(crate) fn prepare_rank(
     forked::refuse()?;
     let parts = Parts::read(parts)?;
     let begun = forked::work(py, || {
-        let (known, links) = links_of(links.as_deref(), advice.profile())?;
+        let (known, links) = links_of(links.as_deref(), &advice.profile)?;
         let (distributed, on_gpus) =
             map_typed!(&matrix.csr, a => planned(a, advice, ranks, &parts, &known)?).split();
         let gpu = LinkedGpus::open(vec![index])?;

@@ -40,7 +40,7 @@ fn make<T: Value>(
             let prepared = plan.prepare_resident(device, a)?;
             (plan, prepared)
         }
-        None => advice.ranking().prepare_resident(device, a)?,
+        None => advice.ranking.prepare_resident(device, a)?,
     };
     if wanted.updates {
         // Where values stand follows from the pattern.

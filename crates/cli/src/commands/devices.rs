@@ -46,8 +46,7 @@ pub(crate) fn run(context: &Context) -> Result<Exit, Failure> {
         cusparse: library.as_ref().and_then(|found| found.as_ref().ok()).cloned(),
         profiles: profiles.iter().map(DeviceSummary::from).collect(),
     };
-    context.printer.answer(&answer, || print(&answer, &remarks, library.as_ref(), &profiles, context))?;
-    Ok(Exit::Done)
+    context.printer.answer(&answer, || print(&answer, &remarks, library.as_ref(), &profiles, context))
 }
 
 /// The answer, with remarks on the devices here.

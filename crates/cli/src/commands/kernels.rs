@@ -36,10 +36,7 @@ impl Kernels {
             answer.kernels.retain(|kernel| kernel.id.parse().is_ok_and(is_named));
         }
         answer.kernels.truncate(context.top_in_json());
-        context
-            .printer
-            .answer(&answer, || print(&answer, !self.names.is_empty(), facts, &context.printer))?;
-        Ok(Exit::Done)
+        context.printer.answer(&answer, || print(&answer, !self.names.is_empty(), facts, &context.printer))
     }
 }
 
@@ -73,8 +70,7 @@ fn source(name: &str, context: &Context) -> Result<Exit, Failure> {
             out.line(format_args!("#define {}", definition.replacen('=', " ", 1)))?;
         }
         out.line(answer.text.trim_end())
-    })?;
-    Ok(Exit::Done)
+    })
 }
 
 /// Threads of a block where none are named.

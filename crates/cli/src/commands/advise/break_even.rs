@@ -101,7 +101,7 @@ impl Advise {
             )
             .hinted("advise gallery:stencil3d --gpus 2,4 --break-even n"));
         }
-        let deal = self.gpus.deal_by_rule()?;
+        let deal = self.gpus.way(None)?;
         let family = Family { recipe, parameter };
         let room = available_memory().map_or(u64::MAX, |Bytes(free)| free / BYTES_PER_NON_ZERO);
         let most_nnz = MOST.min(room);

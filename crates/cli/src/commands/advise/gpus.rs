@@ -60,12 +60,13 @@ impl GpusFlags {
         self.parts.as_ref().map_or("in order".to_owned(), |file| file.display().to_string())
     }
 
-    /// The way to distribute matrices of any size.
-    pub(super) fn deal_by_rule(&self) -> Result<Way, Failure> {
-        match &self.parts {
-            None => Ok(Way::Dealt(Deal::InOrder)),
-            Some(parts) if parts.as_os_str() == METIS => Ok(Way::ByMetis),
-            Some(_) => {
+    /// The way to distribute a matrix of that many rows and columns, or without a size matrices of any size.
+    pub(super) fn way(&self, size: Option<(usize, usize)>) -> Result<Way, Failure> {
+        match (&self.parts, size) {
+            (None, _) => Ok(Way::Dealt(Deal::InOrder)),
+            (Some(parts), _) if parts.as_os_str() == METIS => Ok(Way::ByMetis),
+            (Some(file), Some(size)) => Ok(Way::Dealt(Deal::Given(parts(file, size)?))),
+            (Some(_), None) => {
                 Err(Failure::input("--break-even varies the size, and a file of parts is for one size"))
             }
         }
@@ -104,12 +105,8 @@ impl Advise {
         let source = &self.order.of(source.clone());
         let matrix: Csr<T> = if self.verify { source.load(context)? } else { source.load_places(context)? };
         let mut counts = numbers_of_gpus(&self.gpus.gpus)?;
-        let mut deal = Way::Dealt(Deal::InOrder);
-        let parts_of = self.gpus.parts.as_deref();
-        if parts_of.is_some_and(|parts| parts.as_os_str() == METIS) {
-            deal = Way::ByMetis;
-        } else if let Some(file) = parts_of {
-            let given = parts(file, (matrix.nrows(), matrix.ncols()))?;
+        let deal = self.gpus.way(Some((matrix.nrows(), matrix.ncols())))?;
+        if let (Way::Dealt(Deal::Given(given)), Some(file)) = (&deal, &self.gpus.parts) {
             let parts = given.parts();
             if let Some(other) = counts.iter().find(|&&count| count != 1 && count != parts) {
                 return Err(Failure::input(format!(
@@ -118,7 +115,6 @@ impl Advise {
                 )));
             }
             counts.retain(|&count| count == 1 || count == parts);
-            deal = Way::Dealt(Deal::Given(given));
         }
         let most = counts.iter().copied().max().unwrap_or(1);
         let here = if self.verify { Some(LinkedGpus::of(profile, most)?) } else { None };
@@ -127,13 +123,12 @@ impl Advise {
         let advisor = Advisor::new(profile);
         let advice = advisor.advise(&features, T::DTYPE, &objective)?;
         let numbers = NumbersOfGpus::new(&matrix, advisor, &advice, &objective);
-        let asked = Asked { matrix: &matrix, numbers, deal: &deal, known: &known };
         let bar = context.printer.progress(counts.len() as u64, "dealing out");
         let mut all = Vec::new();
         for (done, &count) in counts.iter().enumerate() {
             bar.at(done as u64, format!("on {count}"));
             context.interrupt.check()?;
-            all.push(on(&asked, count, here.as_ref(), context)?);
+            all.push(on(&matrix, &numbers, (&deal, &known), count, here.as_ref(), context)?);
         }
         drop(bar);
         let failed =
@@ -178,22 +173,15 @@ fn by_metis<T: Scalar>(_: &Csr<T>, _: usize) -> Result<Distribution, Failure> {
     ))
 }
 
-/// The question for each number of GPUs.
-struct Asked<'a, T: Scalar> {
-    matrix: &'a Csr<T>,
-    numbers: NumbersOfGpus<'a, T>,
-    deal: &'a Way,
-    known: &'a KnownLinks,
-}
-
 /// Prediction for `count` GPUs.
 fn on<T: Scalar>(
-    asked: &Asked<'_, T>,
+    a: &Csr<T>,
+    numbers: &NumbersOfGpus<'_, T>,
+    (way, known): (&Way, &KnownLinks),
     count: usize,
     here: Option<&LinkedGpus>,
     context: &Context,
 ) -> Result<Result<OnGpus, TooFewGpus>, Failure> {
-    let (a, numbers) = (asked.matrix, &asked.numbers);
     if count == 1 {
         let alone = numbers.on_one();
         let gpu = here.and_then(|here| here.devices().into_iter().next());
@@ -205,8 +193,8 @@ fn on<T: Scalar>(
         };
         return Ok(Ok(on.clone().with_measured(&outcome(measured())?)));
     }
-    let deal = asked.deal.to(a, count)?;
-    let (planned, distributed) = match numbers.on(count, &deal, asked.known)? {
+    let deal = way.to(a, count)?;
+    let (planned, distributed) = match numbers.on(count, &deal, known)? {
         Ok(planned) => planned,
         Err(few) => return Ok(Err(few)),
     };

@@ -16,7 +16,6 @@ use crate::reordering::OrderFlags;
 use crate::report::{Page, Reported};
 use crate::text::{self, candidate};
 use crate::values::{ValuesFlag, narrowing, what_it_changes};
-use print::Beside;
 use remarks::{what_is_nearby, what_it_brings};
 use sparsight::advise::{RunNowName, Told};
 use sparsight::answer::{AdviseAnswer, MatrixSummary, PlannedMatrix, ReorderedAnswer, Structure};
@@ -218,8 +217,9 @@ impl Advise {
             .with_structure(structure)
             .with_reasons(reasons)
             .with_plan(plan)
-            .with_command(command_as_typed(), sparsight::device::timing::today())
-            .shortened(context.top_in_json());
+            .with_command(command_as_typed(), sparsight::device::timing::today());
+        let whole = &answer;
+        let answer = answer.clone().shortened(context.top_in_json());
         context.printer.answer(&answer, || {
             if self.csv.csv {
                 return context.printer.csv(&TABLE, std::slice::from_ref(&answer));
@@ -227,9 +227,8 @@ impl Advise {
             let brings = self.order.reorder.zip(answer.reordered.as_ref());
             let brings = brings.map(|(order, reordered)| what_it_brings(order, reordered));
             let changes = narrowing.as_ref().map(what_it_changes);
-            let beside =
-                Beside { verified: verified.as_ref(), reasons: &answer.reasons, remarks: [brings, changes] };
-            self.print(&answer.matrix, &profile, advice, beside, context)?;
+            let beside = (verified.as_ref(), [brings, changes]);
+            self.print(whole, &profile, advice, beside, context)?;
             if let Some(verdict) = advice.verdict(self.iterations.map(NonZeroU64::get)) {
                 let used = &verdict.recommended().candidate;
                 let names = text::in_other_libraries(&used.kernel.elsewhere());

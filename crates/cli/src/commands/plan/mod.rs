@@ -278,11 +278,10 @@ impl Plan {
             let objective = self.model.objective(None);
             let mut advice = Advisor::new(profile).advise(&partitioning.features, T::DTYPE, &objective)?;
             advice.ranked.retain(|advised| candidates.contains(&advised.candidate));
-            let tried = tried(matrix, &advice, *tries, device, context)?;
-            let others =
-                tried.runs.into_iter().filter(|(one, _)| Some(*one) != single.map(|(first, _)| first));
+            let (tried, next) = tried(matrix, &advice, *tries, device, context)?;
+            let others = tried.into_iter().filter(|(one, _)| Some(*one) != single.map(|(first, _)| first));
             singles.extend(others);
-            planned.next_run = tried.next.as_ref().map(NextRunAnswer::from);
+            planned.next_run = next.as_ref().map(NextRunAnswer::from);
         }
         let mixed = mixed.as_ref().map(|part| (part.candidate, part.prediction.time));
         let measured = measure(matrix, &partitioning, (&singles, mixed), device, context)?;

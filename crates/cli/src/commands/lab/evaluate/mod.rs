@@ -120,8 +120,7 @@ impl Evaluate {
             }
             let Some(folder) = &self.plots else { return Ok(()) };
             context.printer.line(format!("{} plots in {}", answer.plots.len(), folder.display()))
-        })?;
-        Ok(Exit::Done)
+        })
     }
 
     fn by(&self) -> Group {

@@ -29,8 +29,10 @@ pub(super) struct Titled<'p> {
 
 impl Titled<'_> {
     /// Prints a table; nothing for one without rows.
-    pub(super) fn table(&self, title: &str, table: Option<Table>) -> Result<(), Failure> {
-        let Some(table) = table else { return Ok(()) };
+    pub(super) fn table(&self, title: &str, table: &Table) -> Result<(), Failure> {
+        if table.is_empty() {
+            return Ok(());
+        }
         if self.markdown {
             self.line(format!("**{title}**\n"))?;
             self.line(table.markdown())?;
@@ -58,23 +60,19 @@ impl Tables<'_> {
                     Group::Format => errors("<format", formats, dtype, scope),
                 };
                 let device = described(&profile.device.facts);
-                self.out.table(&format!("{device}, {dtype}, {}", counted(scope, counts)), table)?;
+                self.out.table(&format!("{device}, {dtype}, {}", counted(scope, counts)), &table)?;
             }
-            let of_dtype = classes.iter().filter(|r| r.dtype == dtype).collect::<Vec<_>>();
             let title = format!("Errors of best by how long a product takes, {dtype}");
-            self.out.table(&title, self::classes(&of_dtype))?;
-            let of_dtype = choices.iter().filter(|r| r.dtype == dtype).collect::<Vec<_>>();
-            self.out.table(
-                &format!("What the first-ranked candidate costs, {dtype}"),
-                self::choices(&of_dtype),
-            )?;
-            let of_dtype = beside_vendor.iter().filter(|r| r.dtype == dtype).collect::<Vec<_>>();
+            self.out.table(&title, &self::classes(classes.iter().filter(|r| r.dtype == dtype)))?;
+            let title = format!("What the first-ranked candidate costs, {dtype}");
+            self.out.table(&title, &self::choices(choices.iter().filter(|r| r.dtype == dtype)))?;
             let title = format!("Time of the vendor's fastest routine over that of ours, {dtype}");
-            self.out.table(&title, self::beside_vendor(&of_dtype))?;
-            let of_dtype = wins.iter().filter(|r| r.dtype == dtype).collect::<Vec<_>>();
-            self.out.table(&format!("Which strip model is nearest, {dtype}"), self::wins(&of_dtype))?;
-            let of_dtype = misses.iter().filter(|m| m.dtype == dtype).collect::<Vec<_>>();
-            self.out.table(&format!("Worst predicted, {dtype}"), worst(&of_dtype))?;
+            let of_dtype = beside_vendor.iter().filter(|r| r.dtype == dtype);
+            self.out.table(&title, &self::beside_vendor(of_dtype))?;
+            let title = format!("Which strip model is nearest, {dtype}");
+            self.out.table(&title, &self::wins(wins.iter().filter(|r| r.dtype == dtype)))?;
+            let title = format!("Worst predicted, {dtype}");
+            self.out.table(&title, &worst(misses.iter().filter(|m| m.dtype == dtype)))?;
         }
         self.notes()
     }
@@ -128,7 +126,7 @@ fn errors<G: Ord + Copy + Display>(
     rows: &[AccuracyRow<G>],
     dtype: Dtype,
     scope: Scope,
-) -> Option<Table> {
+) -> Table {
     let mut rows: Vec<_> = rows.iter().filter(|r| r.dtype == dtype && r.scope == scope).collect();
     rows.sort_by_key(|r| (r.of, r.model));
     let columns = [
@@ -158,7 +156,7 @@ fn errors<G: Ord + Copy + Display>(
             r.covered.map_or_else(|| "-".to_owned(), percent),
         ]);
     }
-    (!rows.is_empty()).then_some(table)
+    table
 }
 
 /// The rows that `keep` accepts, by who chose.
@@ -178,9 +176,9 @@ pub(super) fn choices_by(
 }
 
 /// Chooser by chooser: the shares of Lehnert et al. 2016 and the ratios.
-pub(super) fn choices(rows: &[&ChoiceRow]) -> Option<Table> {
+pub(super) fn choices<'r>(rows: impl Iterator<Item = &'r ChoiceRow> + Clone) -> Table {
     // What stands for a matrix is a question for models of this device alone.
-    let of_models = rows.iter().any(|r| matches!(r.chooser, Chooser::Model { .. }));
+    let of_models = rows.clone().any(|r| matches!(r.chooser, Chooser::Model { .. }));
     let rules = if of_models { &["<columns", "<row length"][..] } else { &[] };
     let quality = [
         "<matrices",
@@ -221,11 +219,11 @@ pub(super) fn choices(rows: &[&ChoiceRow]) -> Option<Table> {
         let rules = rules.into_iter().filter(|_| of_models);
         table.row([name].into_iter().chain(rules).chain(quality));
     }
-    (!rows.is_empty()).then_some(table)
+    table
 }
 
 /// Class by class.
-fn classes(rows: &[&ClassRow]) -> Option<Table> {
+fn classes<'r>(rows: impl Iterator<Item = &'r ClassRow>) -> Table {
     let columns =
         ["<matrices", "count", "mean", "median", "90th percentile", "in the 90 % interval", "ln(high / low)"];
     let mut table = Table::new(&columns);
@@ -236,11 +234,11 @@ fn classes(rows: &[&ClassRow]) -> Option<Table> {
             (r.class.name().to_owned(), r.matrices.to_string(), format!("{:.3}", r.log_width));
         table.row([class, count, mean, median, p90, covered, width]);
     }
-    (!rows.is_empty()).then_some(table)
+    table
 }
 
 /// Class by class, what of ours beside what of theirs.
-fn beside_vendor(rows: &[&VendorRow]) -> Option<Table> {
+fn beside_vendor<'r>(rows: impl Iterator<Item = &'r VendorRow>) -> Table {
     let columns = [
         "<matrices",
         "count",
@@ -261,12 +259,12 @@ fn beside_vendor(rows: &[&VendorRow]) -> Option<Table> {
         let [mean, p10, p90, worst] = [n.mean, n.p10, n.p90, n.worst].map(|ratio| format!("{ratio:.3}"));
         table.row([class, count, ours, theirs, mean, p10, p90, worst, wins, behind]);
     }
-    (!rows.is_empty()).then_some(table)
+    table
 }
 
 /// Kernel by kernel, the strip models beside each other.
-fn wins(rows: &[&WinsRow]) -> Option<Table> {
-    let models = &rows.first()?.models;
+fn wins<'r>(rows: impl Iterator<Item = &'r WinsRow> + Clone) -> Table {
+    let models = rows.clone().next().map_or(&[][..], |row| &row.models);
     let columns = models.iter().flat_map(|m| [format!("{}: mean error", m.model), "wins".to_owned()]);
     let columns: Vec<String> =
         ["<kernel", "matrices"].map(str::to_owned).into_iter().chain(columns).collect();
@@ -277,10 +275,10 @@ fn wins(rows: &[&WinsRow]) -> Option<Table> {
         let head = [words(r.kernel), r.matrices.to_string()];
         table.row(head.into_iter().chain(models).chain([r.tied.to_string()]));
     }
-    Some(table)
+    table
 }
 
-fn worst(misses: &[&Miss]) -> Option<Table> {
+fn worst<'m>(misses: impl Iterator<Item = &'m Miss>) -> Table {
     let mut table = Table::new(&["<kernel", "<model", "<matrix", "predicted", "measured", "error"]);
     for m in misses {
         table.row([
@@ -292,7 +290,7 @@ fn worst(misses: &[&Miss]) -> Option<Table> {
             percent(m.error()),
         ]);
     }
-    (!misses.is_empty()).then_some(table)
+    table
 }
 
 fn rule(placement: PlacementRule) -> &'static str {

@@ -27,8 +27,7 @@ impl Evaluate {
         context.printer.answer(&answer, || {
             let (devices, by, out) = ([from, &target], self.by(), self.output(context));
             TransferTables { evaluation: &evaluation, devices, by, out }.print()
-        })?;
-        Ok(Exit::Done)
+        })
     }
 }
 
@@ -52,12 +51,12 @@ impl TransferTables<'_> {
                     Group::Kernel => errors("<kernel", rows, dtype, scope),
                     Group::Format => errors("<format", formats, dtype, scope),
                 };
-                self.out.table(&format!("{from} to {to}, {dtype}, {}", counted(scope, counts)), table)?;
+                self.out.table(&format!("{from} to {to}, {dtype}, {}", counted(scope, counts)), &table)?;
             }
-            let of_dtype = chosen.iter().filter(|r| r.dtype == dtype).collect::<Vec<_>>();
-            self.out.table(&format!("What the chosen candidate costs, {dtype}"), choices(&of_dtype))?;
-            let of_dtype = misses.iter().filter(|m| m.candidate.dtype == dtype).collect::<Vec<_>>();
-            self.out.table(&format!("Worst by guo-wang-2013, {dtype}"), worst(&of_dtype))?;
+            let title = format!("What the chosen candidate costs, {dtype}");
+            self.out.table(&title, &choices(chosen.iter().filter(|r| r.dtype == dtype)))?;
+            let title = format!("Worst by guo-wang-2013, {dtype}");
+            self.out.table(&title, &worst(misses.iter().filter(|m| m.candidate.dtype == dtype)))?;
         }
         self.notes()
     }
@@ -98,7 +97,7 @@ fn errors<G: Ord + Copy + Display>(
     rows: &[TransferRow<G>],
     dtype: Dtype,
     scope: Scope,
-) -> Option<Table> {
+) -> Table {
     let rows: Vec<_> = rows.iter().filter(|r| r.dtype == dtype && r.scope == scope).collect();
     let methods = TransferMethod::ALL.into_iter().filter(|method| rows.iter().any(|r| r.method == *method));
     let methods: Vec<TransferMethod> = methods.collect();
@@ -128,14 +127,14 @@ fn errors<G: Ord + Copy + Display>(
         }
         table.row(cells);
     }
-    (!rows.is_empty()).then_some(table)
+    table
 }
 
 fn ratio(ratio: f64) -> String {
     format!("{ratio:.2}")
 }
 
-fn worst(misses: &[&TransferMiss]) -> Option<Table> {
+fn worst<'m>(misses: impl Iterator<Item = &'m TransferMiss>) -> Table {
     let mut table = Table::new(&["<candidate", "<matrix", "T_ref", "predicted", "measured", "error"]);
     for m in misses {
         table.row([
@@ -147,5 +146,5 @@ fn worst(misses: &[&TransferMiss]) -> Option<Table> {
             percent(m.error()),
         ]);
     }
-    (!misses.is_empty()).then_some(table)
+    table
 }

@@ -34,7 +34,7 @@ impl Evaluate {
                 let rows: Vec<&WithoutRow> = rows.iter().filter(|row| row.dtype == dtype).collect();
                 let Some(most) = rows.iter().map(|row| row.gain.count).max() else { continue };
                 let title = format!("{device}, {dtype}, {}: what each part brings", matrices(most));
-                out.table(&title, Some(table(&rows)))?;
+                out.table(&title, &table(&rows))?;
             }
             out.line(format!(
                 "{BOLD}brings{BOLD:#}: fastest time without the part over that with it, geometric mean over all matrices and by \
@@ -43,8 +43,7 @@ impl Evaluate {
             out.line(
                 "needed: all others take over 3 % longer; near: the part takes at most 3 % longer than the fastest",
             )
-        })?;
-        Ok(Exit::Done)
+        })
     }
 }
 
