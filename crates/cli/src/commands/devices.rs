@@ -9,6 +9,7 @@ use sparsight::Profile;
 use sparsight::answer::{DeviceHere, DeviceSummary, DevicesAnswer, NoCuda};
 use sparsight::calibrate::cpu_calibration_folder;
 use sparsight::device::DeviceError;
+use sparsight::matrix::Bytes;
 
 pub(crate) fn run(context: &Context) -> Result<Exit, Failure> {
     let cpu = OpenDevice::open(&DeviceName::Cpu)?.facts().clone();
@@ -59,19 +60,17 @@ fn print(
 ) -> Result<(), Failure> {
     let out = &context.printer;
     out.line(format_args!("{BOLD}Here{BOLD:#}"))?;
-    let mut table = Table::new(&["<id", "<device", "memory", "cache", "<driver", "~profile"]);
-    for device in here {
-        let facts = &device.facts;
-        table.row([
-            device.id.clone(),
-            described(facts),
-            facts.memory_bytes.to_string(),
-            facts.l2_bytes.to_string(),
-            facts.driver.clone(),
-            device.profile.clone().unwrap_or_else(|| "none yet".to_owned()),
-        ]);
-    }
-    out.line(table)?;
+    out.line(Table::of(
+        here,
+        [
+            ("<id", &|one| one.id.clone()),
+            ("<device", &|one| described(&one.facts)),
+            ("memory", &|one| one.facts.memory_bytes.to_string()),
+            ("cache", &|one| one.facts.l2_bytes.to_string()),
+            ("<driver", &|one| one.facts.driver.clone()),
+            ("~profile", &|one| one.profile.clone().unwrap_or_else(|| "none yet".to_owned())),
+        ],
+    ))?;
     for remark in remarks {
         out.line(format_args!("  {remark}"))?;
     }
@@ -93,18 +92,16 @@ fn print(
     }
     out.line("")?;
     out.line(format_args!("{BOLD}Profiles in the program{BOLD:#}"))?;
-    let mut table = Table::new(&["<name", "<device", "memory", "cache", "copies", "launch", "<measured"]);
-    for profile in profiles {
-        let facts = &profile.device.facts;
-        table.row([
-            profile.name.clone(),
-            described(facts),
-            facts.memory_bytes.to_string(),
-            facts.l2_bytes.to_string(),
-            format!("{}/s", sparsight::matrix::Bytes(facts.copy_bytes_per_s as u64)),
-            facts.launch_s.to_string(),
-            profile.device.provenance.date.clone(),
-        ]);
-    }
-    out.line(table)
+    out.line(Table::of(
+        profiles.iter().map(|profile| (profile, &profile.device.facts)),
+        [
+            ("<name", &|(profile, _)| profile.name.clone()),
+            ("<device", &|(_, facts)| described(facts)),
+            ("memory", &|(_, facts)| facts.memory_bytes.to_string()),
+            ("cache", &|(_, facts)| facts.l2_bytes.to_string()),
+            ("copies", &|(_, facts)| format!("{}/s", Bytes(facts.copy_bytes_per_s as u64))),
+            ("launch", &|(_, facts)| facts.launch_s.to_string()),
+            ("<measured", &|(profile, _)| profile.device.provenance.date.clone()),
+        ],
+    ))
 }

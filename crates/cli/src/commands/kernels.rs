@@ -96,17 +96,16 @@ fn pasted(name: &str, dtype: Dtype) -> Result<Candidate, Failure> {
 /// `named`: whether some were asked for, of which more is told.
 fn print(answer: &KernelsAnswer, named: bool, facts: &DeviceFacts, out: &Printer) -> Result<(), Failure> {
     let title = format!("strip on {}", described(facts));
-    let mut table = Table::new(&["<kernel", "<format", "threads a row", &title, "<"]);
-    for kernel in &answer.kernels {
-        table.row([
-            if kernel.retired { format!("({})", words(&kernel.id)) } else { words(&kernel.id) },
-            words(kernel.format),
-            kernel.threads_per_row.map_or_else(String::new, |threads| threads.to_string()),
-            kernel.strip.map_or_else(String::new, grouped),
-            kernel.strip_unit.unwrap_or("vendor's library").to_owned(),
-        ]);
-    }
-    out.line(table)?;
+    out.line(Table::of(
+        &answer.kernels,
+        [
+            ("<kernel", &|one| if one.retired { format!("({})", words(&one.id)) } else { words(&one.id) }),
+            ("<format", &|one| words(one.format)),
+            ("threads a row", &|one| one.threads_per_row.map_or_else(String::new, |n| n.to_string())),
+            (&title, &|one| one.strip.map_or_else(String::new, grouped)),
+            ("<", &|one| one.strip_unit.unwrap_or("vendor's library").to_owned()),
+        ],
+    ))?;
     if named {
         for of_family in answer.kernels.chunk_by(|a, b| a.kernel == b.kernel && a.elsewhere == b.elsewhere) {
             let kernel = &of_family[0];

@@ -6,7 +6,7 @@ use crate::device_choice::LinkedGpus;
 use crate::failure::{Exit, Failure};
 use crate::links;
 use crate::matrix_source::MatrixSource;
-use crate::table::Table;
+use crate::table::Columns;
 use crate::text::{BOLD, assumed, between, described, heading, percent, title};
 use sparsight::answer::{
     AdviseGpusAnswer, LinksAnswer, MatrixSummary, MeasuredOutcome, NumbersOfGpus, OnGpus, TooFewGpus,
@@ -249,43 +249,33 @@ fn print(
         assumed(&profile.device)
     ))?;
     out.line(format_args!("{BOLD}{}{BOLD:#}\n", verdict(answer)))?;
-    let mut columns = vec![
-        "GPUs",
-        "predicted",
-        "90 % between",
-        "x one GPU",
-        "efficiency",
-        "<limit",
-        "exchanged",
-        "most of one",
-        "memory a GPU",
-    ];
-    if answer.gpus.iter().any(|on| on.measured.is_some()) {
-        columns.extend(["measured", "measured / predicted"]);
-    }
-    let mut table = Table::new(&columns);
-    for on in &answer.gpus {
-        let mut cells = vec![
-            format!("{}{}", on.count, if on.extrapolated { " *" } else { "" }),
-            on.predicted_s.to_string(),
-            between(on.low_s, on.high_s),
-            on.speedup.map_or_else(String::new, |speedup| format!("{speedup:.2}")),
-            on.efficiency.map_or_else(String::new, percent),
-            on.limit.unwrap_or("").to_owned(),
-            on.exchanged_bytes.to_string(),
-            on.most_exchanged_bytes.to_string(),
-            on.memory_bytes.to_string(),
-        ];
-        match &on.measured {
-            Some(MeasuredOutcome::Time { measured_s, .. }) => {
-                cells.extend([measured_s.to_string(), format!("{:.2}", measured_s.0 / on.predicted_s.0)]);
-            }
-            Some(MeasuredOutcome::Failed { failed }) => cells.push(failed.clone()),
-            _ => {}
+    let measured = |on: &OnGpus| match &on.measured {
+        Some(MeasuredOutcome::Time { measured_s, .. }) => {
+            [measured_s.to_string(), format!("{:.2}", measured_s.0 / on.predicted_s.0)]
         }
-        table.row(cells);
-    }
-    out.line(table)?;
+        Some(MeasuredOutcome::Failed { failed }) => [failed.clone(), String::new()],
+        _ => [const { String::new() }; 2],
+    };
+    let columns = Columns::of(&answer.gpus).with([
+        ("GPUs", &|on| format!("{}{}", on.count, if on.extrapolated { " *" } else { "" })),
+        ("predicted", &|on| on.predicted_s.to_string()),
+        ("90 % between", &|on| between(on.low_s, on.high_s)),
+        ("x one GPU", &|on| on.speedup.map_or_else(String::new, |speedup| format!("{speedup:.2}"))),
+        ("efficiency", &|on| on.efficiency.map_or_else(String::new, percent)),
+        ("<limit", &|on| on.limit.unwrap_or("").to_owned()),
+        ("exchanged", &|on| on.exchanged_bytes.to_string()),
+        ("most of one", &|on| on.most_exchanged_bytes.to_string()),
+        ("memory a GPU", &|on| on.memory_bytes.to_string()),
+    ]);
+    let was_measured = answer.gpus.iter().any(|on| on.measured.is_some());
+    let columns = columns.with_if(
+        was_measured,
+        [
+            ("measured", &|on| measured(on)[0].clone()),
+            ("measured / predicted", &|on| measured(on)[1].clone()),
+        ],
+    );
+    out.line(columns.table())?;
     for few in &answer.too_few {
         out.line(format_args!("\n  does not fit on {}: {}", few.counted(), few.why))?;
     }

@@ -141,22 +141,23 @@ fn gained(strategy: &PlannedStrategy, single: &PlannedPart) -> String {
 }
 
 fn table(parts: &[PlannedPart]) -> Table {
-    let mut table =
-        Table::new(&["", "<strips", "<rows from 0", "non-zeros", "<candidate", "predicted", "90 % between"]);
-    for (at, part) in (1..).zip(parts) {
-        let PlannedPart { strips: [begin, end], rows: [from, to], prediction, .. } = part;
-        let rows =
-            if from == to { "none".to_owned() } else { format!("{} to {}", grouped(*from), grouped(to - 1)) };
-        table.row([
-            at.to_string(),
+    let rows = |from: u64, to: u64| match to - from {
+        0 => "none".to_owned(),
+        _ => format!("{} to {}", grouped(from), grouped(to - 1)),
+    };
+    Table::of(
+        (1..).zip(parts),
+        [
+            ("", &|(at, _): &(usize, _)| at.to_string()),
             // As the paper writes it: strips from 1, both ends included.
-            format!("[{}, {}]", grouped(*begin as u64 + 1), grouped(*end as u64)),
-            rows,
-            grouped(part.nnz),
-            candidate(&part.candidate.id),
-            prediction.predicted_s.to_string(),
-            between(prediction.low_s, prediction.high_s),
-        ]);
-    }
-    table
+            ("<strips", &|(_, PlannedPart { strips: [from, to], .. })| {
+                format!("[{}, {}]", grouped(*from as u64 + 1), grouped(*to as u64))
+            }),
+            ("<rows from 0", &|(_, part)| rows(part.rows[0], part.rows[1])),
+            ("non-zeros", &|(_, part)| grouped(part.nnz)),
+            ("<candidate", &|(_, part)| candidate(&part.candidate.id)),
+            ("predicted", &|(_, part)| part.prediction.predicted_s.to_string()),
+            ("90 % between", &|(_, part)| between(part.prediction.low_s, part.prediction.high_s)),
+        ],
+    )
 }
