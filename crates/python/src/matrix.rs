@@ -20,6 +20,8 @@ use std::sync::OnceLock;
 /// A matrix with values of either type.
 pub(crate) type AnyCsr = Typed<Csr<f32>, Csr<f64>>;
 
+type AnyLoaded = Typed<Loaded<f32>, Loaded<f64>>;
+
 /// A sparse matrix in CSR, checked, with what the models look at.
 #[pyclass(frozen, module = "sparsight._core")]
 pub(crate) struct Matrix {
@@ -209,7 +211,7 @@ pub(crate) fn read_stream(py: Python<'_>, file: Py<PyAny>, name: PathBuf, dtype:
 fn with_warnings(
     py: Python<'_>,
     path: &Path,
-    read: Result<(Typed<Loaded<f32>, Loaded<f64>>, bool), io::ReadError>,
+    read: Result<(AnyLoaded, bool), io::ReadError>,
 ) -> PyResult<Matrix> {
     let (loaded, has_values) = read.map_err(Failure::from)?;
     let (Stored { field, duplicates, .. }, remarks) = with_typed!(&loaded, one => (one.stored, &one.remarks));

@@ -9,6 +9,9 @@ pub(crate) enum Typed<A, B> {
     F64(B),
 }
 
+/// Two things of one value type.
+type Both<A, B, C, D> = Typed<(A, C), (B, D)>;
+
 /// Does the same for both value types.
 macro_rules! with_typed {
     ($any:expr, $one:pat => $body:expr) => {
@@ -58,7 +61,7 @@ impl<A, B> Typed<A, B> {
     }
 
     /// Both, which have to be of one value type: an operator and an array.
-    pub(crate) fn with<C, D>(self, array: Typed<C, D>) -> Result<Typed<(A, C), (B, D)>, Failure> {
+    pub(crate) fn with<C, D>(self, array: Typed<C, D>) -> Result<Both<A, B, C, D>, Failure> {
         match (self, array) {
             (Self::F32(one), Typed::F32(other)) => Ok(Typed::F32((one, other))),
             (Self::F64(one), Typed::F64(other)) => Ok(Typed::F64((one, other))),

@@ -179,8 +179,10 @@ impl Bench {
             if context.interrupt.asked() { Err(DeviceError::Interrupted) } else { Ok(()) }
         });
         let clock = ended.as_ref().ok().and_then(|record| record.clock);
-        results.iter().for_each(|measured| noise.saw(&measured.outcome));
-        of_own.iter().for_each(|own| noise.saw(&own.outcome));
+        let outcomes = results.iter().map(|measured| &measured.outcome);
+        for outcome in outcomes.chain(of_own.iter().map(|own| &own.outcome)) {
+            noise.saw(outcome);
+        }
         noise.clocked(clock);
         noise.strayed(ended.as_ref().map_or(0, |record| record.far));
         matrices.push(BenchedMatrix {
