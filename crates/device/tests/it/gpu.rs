@@ -39,9 +39,9 @@ pub fn alone() -> MutexGuard<'static, ()> {
 /// # Panics
 /// If it cannot be opened though there is one, or if `SPARSIGHT_REQUIRE_GPU` is set and there is none.
 pub fn gpu() -> Option<Held> {
-    let _alone = alone();
+    let guard = alone();
     match Cuda::open(0) {
-        Ok(gpu) => Some(Held { gpu, _alone }),
+        Ok(gpu) => Some(Held { gpu, _alone: guard }),
         Err(
             error @ (DeviceError::NoDriver
             | DeviceError::LoaderPath { .. }
