@@ -3,7 +3,8 @@
 use crate::devices::profile_for;
 use crate::failure::{Failure, Kind};
 use crate::forked;
-use crate::matrix::{AnyCsr, Matrix, dtype_of, with_csr};
+use crate::matrix::{AnyCsr, Matrix, dtype_of};
+use crate::typed::with_typed;
 use pyo3::prelude::*;
 use sparsight::advise::{Reason, RunNowName, Told};
 use sparsight::answer::{AdviseAnswer, Answer, MatrixSummary};
@@ -16,11 +17,13 @@ use std::sync::{Arc, OnceLock};
 /// Advice of the library, with its context for JSON.
 #[pyclass(frozen, module = "sparsight._core")]
 pub(crate) struct Advice {
-    ranking: sparsight::Advice,
-    profile: Arc<Profile>,
-    objective: Objective,
-    dtype: Dtype,
-    matrix: MatrixSummary,
+    pub(crate) ranking: sparsight::Advice,
+    /// Profile that made the predictions.
+    pub(crate) profile: Arc<Profile>,
+    pub(crate) objective: Objective,
+    /// Value type of the products.
+    pub(crate) dtype: Dtype,
+    pub(crate) matrix: MatrixSummary,
     /// Effect of storing the values in f32, where that was asked for.
     narrowing: Option<Narrowing>,
     /// Why a product takes as long as it does; looked for when first asked.
@@ -28,36 +31,6 @@ pub(crate) struct Advice {
 }
 
 impl Advice {
-    /// The ranking.
-    pub(crate) fn ranking(&self) -> &sparsight::Advice {
-        &self.ranking
-    }
-
-    /// Profile that made the predictions.
-    pub(crate) fn profile(&self) -> &Profile {
-        &self.profile
-    }
-
-    /// The objective.
-    pub(crate) fn objective(&self) -> &Objective {
-        &self.objective
-    }
-
-    /// Summary of the matrix.
-    pub(crate) fn matrix(&self) -> &MatrixSummary {
-        &self.matrix
-    }
-
-    /// Value type of the products.
-    pub(crate) fn dtype(&self) -> Dtype {
-        self.dtype
-    }
-
-    /// Number of products to come, if given.
-    pub(crate) fn products(&self) -> Option<u64> {
-        self.objective.products
-    }
-
     /// The plan of the candidate with that id.
     pub(crate) fn plan_of(&self, id: &str) -> Result<Plan, Failure> {
         let ranked = self.ranking.ranked.iter();
@@ -87,7 +60,7 @@ impl Advice {
             let asked = (self.dtype, &self.objective);
             let reasons = || {
                 let of = (matrix.features(), &self.ranking);
-                with_csr!(&matrix.csr, a => Advisor::new(&self.profile).reasons(a, told, of, asked))
+                with_typed!(&matrix.csr, a => Advisor::new(&self.profile).reasons(a, told, of, asked))
             };
             let matrix = self.matrix.clone();
             let answer = AdviseAnswer::of(matrix, &self.profile, self.dtype, &self.objective, &self.ranking);
@@ -135,7 +108,7 @@ pub(crate) fn advise(
     mixed: bool,
     run_now: Option<&str>,
 ) -> PyResult<Advice> {
-    let dtype = dtype.map(dtype_of).transpose()?.unwrap_or_else(|| matrix.value_type());
+    let dtype = dtype.map(dtype_of).transpose()?.unwrap_or_else(|| matrix.csr.dtype());
     let model: Option<ModelName> = model
         .map(|model| model.parse().map_err(|text: String| Failure::new(Kind::NoProfile, text).hinted(MODELS)))
         .transpose()?;

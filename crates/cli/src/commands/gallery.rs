@@ -26,8 +26,7 @@ impl Gallery {
         context.printer.answer(&answer, || match &answer.generators[..] {
             [one] if self.name.is_some() => describe(one, &context.printer),
             all => list(all, &context.printer),
-        })?;
-        Ok(Exit::Done)
+        })
     }
 }
 

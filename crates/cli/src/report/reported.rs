@@ -218,7 +218,7 @@ impl Reported {
 
 impl From<&AdviseAnswer> for Reported {
     fn from(answer: &AdviseAnswer) -> Self {
-        Self::Advice(taken(answer))
+        Self::Advice(ReportedAdvice::of(answer))
     }
 }
 
@@ -240,6 +240,11 @@ fn taken<T: DeserializeOwned>(answer: &impl Answer) -> T {
 }
 
 impl ReportedAdvice {
+    /// The fields of an answer of this program.
+    pub(super) fn of(answer: &AdviseAnswer) -> Box<Self> {
+        taken(answer)
+    }
+
     /// The candidate with that id.
     pub(super) fn candidate(&self, id: &str) -> Option<&ReportedCandidate> {
         self.candidates.iter().find(|one| one.id == id)
@@ -350,7 +355,7 @@ impl Check for ReportedDevice {
 impl Check for ReportedCandidate {
     fn check(&self) -> Result<(), String> {
         number("conversion_s", self.conversion_s.map(|conversion| conversion.0))?;
-        time("in_all_s", self.in_all_s)?;
+        number("in_all_s", self.in_all_s.map(|all| all.0))?;
         time("measured_s", self.measured_s)?;
         match self.time() {
             Some(time) => time.check(),

@@ -63,11 +63,7 @@ pub(super) fn picture(lengths: &[LengthBin], teams: &Teams) -> Option<Svg> {
     let y = Axis { values: (NO_ROW, most as f64 * 1.5), places: (BOTTOM, TOP) };
 
     let mut svg = Svg::new(HEIGHT);
-    for tick in y.ticks(5) {
-        let at = y.at(tick.value());
-        svg.line("grid", (LEFT, at), (RIGHT, at));
-        svg.text("tick", (LEFT - 6.0, at + 4.0), Anchor::End, &tick.said(""));
-    }
+    y.draw_lines(&mut svg, (LEFT, RIGHT), 5, "");
     let mut labels = Labels::default();
     for team in teams.all.iter().rev() {
         let at = x.at(*team as f64);

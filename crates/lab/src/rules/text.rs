@@ -145,9 +145,8 @@ fn commented(language: Language, line: &str) -> String {
             .trim_end()
             .to_owned(),
         // A backslash, or three letters that stand for one, would join the next line to the comment.
-        Language::Rs => format!("// {line}").trim_end().to_owned(),
         Language::Hpp | Language::C if line.ends_with('\\') || line.ends_with("??/") => format!("// {line}."),
-        Language::Hpp | Language::C => format!("// {line}").trim_end().to_owned(),
+        Language::Rs | Language::Hpp | Language::C => format!("// {line}").trim_end().to_owned(),
     }
 }
 

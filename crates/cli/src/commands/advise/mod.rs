@@ -16,7 +16,6 @@ use crate::reordering::OrderFlags;
 use crate::report::{Page, Reported};
 use crate::text::{self, candidate};
 use crate::values::{ValuesFlag, what_it_changes};
-use print::Beside;
 use remarks::{what_is_nearby, what_it_brings};
 use sparsight::advise::{RunNowName, Told};
 use sparsight::answer::{AdviseAnswer, MatrixSummary, PlannedMatrix, ReorderedAnswer, Structure};
@@ -213,9 +212,10 @@ impl Advise {
         let answer = AdviseAnswer::of(matrix, &profile, T::DTYPE, &objective, advice)
             .with_verified(verified.as_ref())
             .with_reasons(reasons)
-            .with_command(command_as_typed(), sparsight::device::timing::today())
-            .shortened(context.top_in_json());
+            .with_command(command_as_typed(), sparsight::device::timing::today());
         let answer = AdviseAnswer { reordered, narrowing, nearby, structure, plan, ..answer };
+        let whole = &answer;
+        let answer = answer.clone().shortened(context.top_in_json());
         context.printer.answer(&answer, || {
             if self.csv.csv {
                 return context.printer.csv(&TABLE, std::slice::from_ref(&answer));
@@ -223,10 +223,9 @@ impl Advise {
             let brings = self.order.reorder.zip(answer.reordered.as_ref());
             let brings = brings.map(|(order, reordered)| what_it_brings(order, reordered));
             let changes = narrowing.as_ref().map(what_it_changes);
-            let beside =
-                Beside { verified: verified.as_ref(), reasons: &answer.reasons, remarks: [brings, changes] };
-            self.print(&source, &profile, &of_matrix, beside, context)?;
-            if let Some(verdict) = of_matrix.1.verdict(self.iterations.map(NonZeroU64::get)) {
+            let beside = (verified.as_ref(), [brings, changes]);
+            self.print(whole, &profile, advice, beside, context)?;
+            if let Some(verdict) = advice.verdict(self.iterations.map(NonZeroU64::get)) {
                 let used = &verdict.recommended().candidate;
                 let names = text::in_other_libraries(&used.kernel.elsewhere());
                 context.printer.detail(format_args!("{} elsewhere: {names}", candidate(used)));

@@ -8,7 +8,7 @@ use crate::failure::{Exit, Failure};
 use crate::many::structures;
 use crate::matrix_source::{MatrixSource, matrices};
 use crate::printer::Printer;
-use crate::text::{self, BOLD, DIM, between, counted, heading, shape};
+use crate::text::{self, BOLD, DIM, between, counted, heading};
 use sparsight::Advisor;
 use sparsight::answer::MatrixSummary;
 use sparsight::matrix::{Bytes, Limits, Seconds};
@@ -51,28 +51,27 @@ impl Predict {
         self.kernels.note_value_types(&[dtype], &context.printer);
         let left_out = candidates.len().saturating_sub(context.top_in_json());
         candidates.truncate(context.top_in_json());
-        let mut all = Vec::new();
+        let mut matrices = Vec::new();
         let looked = structures(&sources, context, |source, features| {
             let predicted =
                 candidates.iter().map(|&c| PredictedCandidate::of(&predictor, c, &features, &limits));
-            let answer = PredictAnswer {
+            matrices.push(PredictAnswer {
                 matrix: MatrixSummary::of(source.title(), &features),
                 device: (&profile).into(),
                 model,
                 placement,
                 row_length,
                 candidates: predicted.collect(),
-            };
-            all.push((answer, shape(&features)));
+            });
             Ok(())
         })?;
         let out = &context.printer;
-        let text = |answers: &[PredictAnswer], shapes: &[String]| {
-            for (at, (answer, shape)) in answers.iter().zip(shapes).enumerate() {
+        let text = |answers: &[PredictAnswer]| {
+            for (at, answer) in answers.iter().enumerate() {
                 if at > 0 {
                     out.line("")?;
                 }
-                out.line(format_args!("{BOLD}{}{BOLD:#}   {shape}", answer.matrix.name))?;
+                out.line(text::title(&answer.matrix))?;
                 let assumed = text::assumed(&profile.device);
                 out.line(format_args!("{}   model {model}{assumed}", heading(&profile, dtype)))?;
                 for one in &answer.candidates {
@@ -90,16 +89,15 @@ impl Predict {
             }
             Ok(())
         };
-        let (matrices, shapes): (Vec<_>, Vec<_>) = all.into_iter().unzip();
         if self.csv.csv {
             out.csv(&TABLE, &matrices)?;
         } else if let ([answer], [_]) = (&matrices[..], &sources[..]) {
-            out.answer(answer, || text(&matrices, &shapes))?;
+            out.answer(answer, || text(&matrices))?;
         } else {
             let answer = PredictManyAnswer { matrices };
-            out.answer(&answer, || text(&answer.matrices, &shapes))?;
+            out.answer(&answer, || text(&answer.matrices))?;
         }
-        looked.exit(true)
+        looked.exit(true, "looked at")
     }
 }
 

@@ -33,16 +33,7 @@ impl Summary<'_> {
             .map(|count| format!(", without {} that it was trained on", matrices(*count)));
         self.out.line(format!("{BOLD}{device}{BOLD:#}   model {model}{}", left_out.unwrap_or_default()))?;
         self.out.line("")?;
-        let mut table = Table::new(&[
-            "<",
-            "<matrices",
-            "mean error",
-            "median",
-            "in the 90 % interval",
-            "best / chosen",
-            "within 5 %",
-            "worst choice",
-        ]);
+        let mut rows = Vec::new();
         for (&dtype, &(_, beyond)) in counts {
             for scope in SCOPES {
                 let is_it =
@@ -62,20 +53,31 @@ impl Summary<'_> {
                     (Scope::All, None) => "all".to_owned(),
                     (_, None) => format!("{beyond} beyond twice the launch cost"),
                 };
-                let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
-                table.row([
-                    dtype.to_string(),
-                    which,
-                    or_dash(errors.map(|row| percent(row.error.mean))),
-                    or_dash(errors.map(|row| percent(row.error.median))),
-                    or_dash(errors.and_then(|row| row.covered).map(percent)),
-                    or_dash(choice.map(|row| format!("{:.3}", 1.0 / row.quality.mean_ratio))),
-                    or_dash(choice.map(|row| percent(row.quality.within_5_percent))),
-                    or_dash(choice.map(|row| format!("{:.2} times the best", row.quality.worst_ratio))),
-                ]);
+                rows.push((dtype, which, errors, choice));
             }
         }
-        self.out.line(table)?;
+        let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+        let error = |row: Option<&AccuracyRow<()>>, of: fn(&AccuracyRow<()>) -> Option<f64>| {
+            or_dash(row.and_then(of).map(percent))
+        };
+        let choice = |row: Option<&ChoiceRow>, of: fn(&ChoiceRow) -> String| or_dash(row.map(of));
+        self.out.line(Table::of(
+            rows,
+            [
+                ("<", &|(dtype, ..)| dtype.to_string()),
+                ("<matrices", &|(_, which, ..)| which.clone()),
+                ("mean error", &|(_, _, row, _)| error(*row, |row| Some(row.error.mean))),
+                ("median", &|(_, _, row, _)| error(*row, |row| Some(row.error.median))),
+                ("in the 90 % interval", &|(_, _, row, _)| error(*row, |row| row.covered)),
+                ("best / chosen", &|(.., row)| {
+                    choice(*row, |r| format!("{:.3}", 1.0 / r.quality.mean_ratio))
+                }),
+                ("within 5 %", &|(.., row)| choice(*row, |r| percent(r.quality.within_5_percent))),
+                ("worst choice", &|(.., row)| {
+                    choice(*row, |r| format!("{:.2} times the best", r.quality.worst_ratio))
+                }),
+            ],
+        ))?;
         let others: Vec<String> =
             choices_by(choices, |row| row.scope == Scope::All && matches!(row.chooser, Chooser::Baseline(_)))
                 .iter()

@@ -4,7 +4,7 @@ use super::tables::{Titled, choices, counted};
 use super::{Evaluate, Group};
 use crate::context::Context;
 use crate::failure::{Exit, Failure};
-use crate::table::Table;
+use crate::table::{Columns, Table};
 use crate::text::{candidate, described, grouped, percent, words};
 use sparsight::matrix::Dtype;
 use sparsight::profile::ProfileFolder;
@@ -28,8 +28,7 @@ impl Evaluate {
         context.printer.answer(&answer, || {
             let (devices, by, out) = ([from, &target], self.by(), self.output(context));
             TransferTables { evaluation: &answer.evaluation, devices, by, out }.print()
-        })?;
-        Ok(Exit::Done)
+        })
     }
 }
 
@@ -53,12 +52,12 @@ impl TransferTables<'_> {
                     Group::Kernel => errors("<kernel", rows, dtype, scope),
                     Group::Format => errors("<format", formats, dtype, scope),
                 };
-                self.out.table(&format!("{from} to {to}, {dtype}, {}", counted(scope, counts)), table)?;
+                self.out.table(&format!("{from} to {to}, {dtype}, {}", counted(scope, counts)), &table)?;
             }
-            let of_dtype = chosen.iter().filter(|r| r.dtype == dtype).collect::<Vec<_>>();
-            self.out.table(&format!("What the chosen candidate costs, {dtype}"), choices(&of_dtype))?;
-            let of_dtype = misses.iter().filter(|m| m.candidate.dtype == dtype).collect::<Vec<_>>();
-            self.out.table(&format!("Worst by guo-wang-2013, {dtype}"), worst(&of_dtype))?;
+            let title = format!("What the chosen candidate costs, {dtype}");
+            self.out.table(&title, &choices(chosen.iter().filter(|r| r.dtype == dtype)))?;
+            let title = format!("Worst by guo-wang-2013, {dtype}");
+            self.out.table(&title, &worst(misses.iter().filter(|m| m.candidate.dtype == dtype)))?;
         }
         self.notes()
     }
@@ -96,54 +95,45 @@ fn errors<G: Ord + Copy + Display>(
     rows: &[TransferRow<G>],
     dtype: Dtype,
     scope: Scope,
-) -> Option<Table> {
+) -> Table {
     let rows: Vec<_> = rows.iter().filter(|r| r.dtype == dtype && r.scope == scope).collect();
     let methods = TransferMethod::ALL.into_iter().filter(|method| rows.iter().any(|r| r.method == *method));
-    let methods: Vec<TransferMethod> = methods.collect();
-    let mut columns = vec![group.to_owned(), "times".to_owned()];
-    for method in &methods {
-        columns.push(format!("{method}: mean"));
-        columns.extend(["median", "ratio"].map(ToOwned::to_owned));
-        if *method == TransferMethod::GuoWang2013 {
-            columns.extend(["90th percentile", "worst", "at launch cost"].map(ToOwned::to_owned));
-        }
+    let groups: Vec<&[&TransferRow<G>]> = rows.chunk_by(|a, b| a.of == b.of).collect();
+    let mut columns = Columns::of(groups)
+        .with([(group, &|of| words(of[0].of)), ("times", &|of| of[0].error.count.to_string())]);
+    for method in methods {
+        let cell = |of: &[&TransferRow<G>], text: fn(&TransferRow<G>) -> String| {
+            of.iter().find(|r| r.method == method).map_or_else(|| "-".to_owned(), |r| text(r))
+        };
+        let title = format!("{method}: mean");
+        columns = columns
+            .with([
+                (&title, &|of| cell(of, |r| percent(r.error.mean))),
+                ("median", &|of| cell(of, |r| percent(r.error.median))),
+                ("ratio", &|of| cell(of, |r| format!("{:.2}", r.ratio))),
+            ])
+            .with_if(
+                method == TransferMethod::GuoWang2013,
+                [
+                    ("90th percentile", &|of| cell(of, |r| percent(r.error.p90))),
+                    ("worst", &|of| cell(of, |r| percent(r.error.worst))),
+                    ("at launch cost", &|of| cell(of, |r| r.at_launch_cost.to_string())),
+                ],
+            );
     }
-    let mut table = Table::new(&columns.iter().map(String::as_str).collect::<Vec<_>>());
-    for of_group in rows.chunk_by(|a, b| a.of == b.of) {
-        let mut cells = vec![words(of_group[0].of), of_group[0].error.count.to_string()];
-        for method in &methods {
-            let row = of_group.iter().find(|r| r.method == *method);
-            let cell =
-                |text: &dyn Fn(&TransferRow<G>) -> String| row.map_or_else(|| "-".to_owned(), |r| text(r));
-            cells.push(cell(&|r| percent(r.error.mean)));
-            cells.push(cell(&|r| percent(r.error.median)));
-            cells.push(cell(&|r| ratio(r.ratio)));
-            if *method == TransferMethod::GuoWang2013 {
-                cells.push(cell(&|r| percent(r.error.p90)));
-                cells.push(cell(&|r| percent(r.error.worst)));
-                cells.push(cell(&|r| r.at_launch_cost.to_string()));
-            }
-        }
-        table.row(cells);
-    }
-    (!rows.is_empty()).then_some(table)
+    columns.table()
 }
 
-fn ratio(ratio: f64) -> String {
-    format!("{ratio:.2}")
-}
-
-fn worst(misses: &[&TransferMiss]) -> Option<Table> {
-    let mut table = Table::new(&["<candidate", "<matrix", "T_ref", "predicted", "measured", "error"]);
-    for m in misses {
-        table.row([
-            candidate(&m.candidate),
-            m.matrix.clone(),
-            m.reference.to_string(),
-            m.predicted.to_string(),
-            m.measured.to_string(),
-            percent(m.error),
-        ]);
-    }
-    (!misses.is_empty()).then_some(table)
+fn worst<'m>(misses: impl Iterator<Item = &'m TransferMiss>) -> Table {
+    Table::of(
+        misses,
+        [
+            ("<candidate", &|m| candidate(&m.candidate)),
+            ("<matrix", &|m| m.matrix.clone()),
+            ("T_ref", &|m| m.reference.to_string()),
+            ("predicted", &|m| m.predicted.to_string()),
+            ("measured", &|m| m.measured.to_string()),
+            ("error", &|m| percent(m.error)),
+        ],
+    )
 }
