@@ -8,7 +8,7 @@ use bytemuck::Pod;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Bytes that are read at a time: short enough that whoever destroys the descriptor does not wait for long.
+/// Bytes that are read at a time: short enough that the program does not wait for long when it destroys the descriptor.
 const PIECE: usize = 16 << 20;
 
 /// What is known of a pattern beside its progress.
