@@ -1,10 +1,9 @@
 //! The functions that stand in front of cuSPARSE's own.
 
-use crate::patterns;
 use crate::product::{Call, Product};
 use crate::real::{CreateCsr, Cusparse, Getters, NOT_INITIALIZED, SUCCESS, SpMv, Status};
 use crate::settings::{Mode, Settings};
-use crate::{process, verify, worker};
+use crate::{pattern, patterns, process, verify, worker};
 use libc::{c_int, c_void};
 use sparsight::device::cuda::Cuda;
 use std::cell::Cell;
@@ -111,8 +110,12 @@ pub unsafe extern "C" fn cusparseSpMV_preprocess(
     let status = unsafe { call.pass(preprocess) };
     guarded(|| {
         let getters = active()?;
+        // A step that is captured into a graph runs at each launch of it, and looks at another pattern each time.
+        let has_run = |product: &Product| {
+            status == SUCCESS && !Cuda::is_captured(pattern::stream(product)).unwrap_or(true)
+        };
         // SAFETY: as above.
-        match unsafe { Product::of(&call, getters) }.filter(|_| status == SUCCESS) {
+        match unsafe { Product::of(&call, getters) }.filter(has_run) {
             Some(product) => patterns::preprocessed(&call, &product),
             None => patterns::forget(matrix as usize),
         }

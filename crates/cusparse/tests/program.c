@@ -568,6 +568,27 @@ static void captured(void)
     say("broken captures", of_driver("broken captures"));
 }
 
+/* A preprocess step in a graph, which is launched after the pattern was changed. */
+static void preprocess_captured(void)
+{
+    Problem *p = usual();
+    void *graph, *executable;
+    DONE(cuStreamBeginCapture_v2(p->stream, 0));
+    preprocess(p, p->d_buffer);
+    DONE(spmv(p, p->d_buffer));
+    DONE(cuStreamEndCapture(p->stream, &graph));
+    DONE(cuGraphInstantiateWithFlags(&executable, graph, 0));
+    for (int round = 0; round < 2; ++round) {
+        new_pattern(p), new_values(p);
+        fill(p);
+        DONE(cuGraphLaunch(executable, p->stream));
+        wait_for(p->stream);
+        check(p);
+        settle(p);
+        steady(p, "steady");
+    }
+}
+
 static volatile int is_over;
 
 /* Captures all the time, in the mode that forbids other threads to wait. */
@@ -817,6 +838,7 @@ int main(int count, char **arguments)
 #ifndef WITHOUT_DRIVER
         {"another-context", another_context},
         {"captured", captured},
+        {"preprocess-captured", preprocess_captured},
         {"beside-captures", beside_captures},
         {"four-matrices", four_matrices},
         {"one-matrix", one_matrix},

@@ -69,3 +69,10 @@ fn products_captured_into_a_graph_follow_the_values() {
         assert_eq!(said.number("captured events"), 0);
     }
 }
+
+#[test]
+fn no_table_is_made_for_a_preprocess_step_that_was_captured() {
+    let Some(said) = Run::of("preprocess-captured").with_fast_tables().said() else { return };
+    check(&said, "steady", false);
+    assert!(said.products("steady").iter().all(|products| products.plain == 200), "{said:?}");
+}

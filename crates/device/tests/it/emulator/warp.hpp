@@ -247,6 +247,7 @@ static void __syncthreads() { emulator::exchange(emulator::BARRIER, 0xffffffffu,
 
 // Blocks run one after another: what one has written, the next one sees.
 static void __threadfence() {}
+static void __threadfence_system() {}
 
 // 1 for the lowest bit, 0 if none is set.
 static int __ffs(unsigned int bits) { return __builtin_ffs((int)bits); }
@@ -269,6 +270,25 @@ static T atomicAdd(T* address, T value)
     const T before = *address;
     *address += value;
     return before;
+}
+
+template <class T>
+static T atomicExch(T* address, T value)
+{
+    std::swap(*address, value);
+    return value;
+}
+
+template <class T>
+static T atomicMin(T* address, T value)
+{
+    return atomicExch(address, value < *address ? value : *address);
+}
+
+template <class T>
+static T atomicMax(T* address, T value)
+{
+    return atomicExch(address, value > *address ? value : *address);
 }
 
 static unsigned int atomicInc(unsigned int* address, unsigned int most)
