@@ -42,7 +42,7 @@ impl<'a> Blocks<'a> {
 
 /// Text cut into blocks as it is read.
 pub(crate) struct Reader<R, C, F> {
-    reader: R,
+    text: R,
     /// Blocks so far.
     count: usize,
     /// Bytes of the file consumed so far, compressed if it is.
@@ -54,14 +54,14 @@ pub(crate) struct Reader<R, C, F> {
 }
 
 impl<R: Read, C: Fn() -> u64, F: Fn(io::Error) -> ReadError> Reader<R, C, F> {
-    pub(crate) fn new(reader: R, consumed: C, fail: F) -> Self {
-        Self { reader, count: 0, consumed, fail, rest: Vec::new(), ended: false }
+    pub(crate) fn new(text: R, consumed: C, fail: F) -> Self {
+        Self { text, count: 0, consumed, fail, rest: Vec::new(), ended: false }
     }
 
     /// Ends the text with a fault.
-    fn failed(&mut self, error: io::Error) -> Option<NextBlock> {
+    fn failed(&mut self, error: io::Error) -> NextBlock {
         self.ended = true;
-        Some(Err((self.count, (self.fail)(error))))
+        Err((self.count, (self.fail)(error)))
     }
 }
 
@@ -75,12 +75,12 @@ impl<R: Read, C: Fn() -> u64, F: Fn(io::Error) -> ReadError> Iterator for Reader
         }
         let mut bytes = Vec::new();
         if bytes.try_reserve_exact(BLOCK).is_err() {
-            return self.failed(ErrorKind::OutOfMemory.into());
+            return Some(self.failed(ErrorKind::OutOfMemory.into()));
         }
         bytes.append(&mut self.rest);
         let room = (BLOCK - bytes.len()) as u64;
-        if let Err(error) = self.reader.by_ref().take(room).read_to_end(&mut bytes) {
-            return self.failed(error);
+        if let Err(error) = self.text.by_ref().take(room).read_to_end(&mut bytes) {
+            return Some(self.failed(error));
         }
         let full = bytes.len() == BLOCK;
         let newline = bytes.iter().rposition(|&b| b == b'\n');
@@ -88,7 +88,7 @@ impl<R: Read, C: Fn() -> u64, F: Fn(io::Error) -> ReadError> Iterator for Reader
             Some(newline) if full => {
                 let rest = &bytes[newline + 1..];
                 if self.rest.try_reserve_exact(rest.len()).is_err() {
-                    return self.failed(ErrorKind::OutOfMemory.into());
+                    return Some(self.failed(ErrorKind::OutOfMemory.into()));
                 }
                 self.rest.extend_from_slice(rest);
                 bytes.truncate(newline + 1);
