@@ -42,7 +42,7 @@ impl<'a> Blocks<'a> {
 
 /// Text cut into blocks as it is read.
 pub(crate) struct Reader<R, C, F> {
-    source: R,
+    text: R,
     /// Blocks so far.
     count: usize,
     /// Bytes of the file consumed so far, compressed if it is.
@@ -54,8 +54,8 @@ pub(crate) struct Reader<R, C, F> {
 }
 
 impl<R: Read, C: Fn() -> u64, F: Fn(io::Error) -> ReadError> Reader<R, C, F> {
-    pub(crate) fn new(source: R, consumed: C, fail: F) -> Self {
-        Self { source, count: 0, consumed, fail, rest: Vec::new(), ended: false }
+    pub(crate) fn new(text: R, consumed: C, fail: F) -> Self {
+        Self { text, count: 0, consumed, fail, rest: Vec::new(), ended: false }
     }
 
     /// Ends the text with a fault.
@@ -79,7 +79,7 @@ impl<R: Read, C: Fn() -> u64, F: Fn(io::Error) -> ReadError> Iterator for Reader
         }
         bytes.append(&mut self.rest);
         let room = (BLOCK - bytes.len()) as u64;
-        if let Err(error) = self.source.by_ref().take(room).read_to_end(&mut bytes) {
+        if let Err(error) = self.text.by_ref().take(room).read_to_end(&mut bytes) {
             return Some(self.failed(error));
         }
         let full = bytes.len() == BLOCK;
