@@ -90,10 +90,7 @@ impl<C: Copy> Rule<C> {
 
     /// Number of leaves.
     pub fn leaves(&self) -> usize {
-        match self {
-            Self::Take(_) => 1,
-            Self::Ask { at_most, more, .. } => at_most.leaves() + more.leaves(),
-        }
+        self.taken().len()
     }
 }
 
