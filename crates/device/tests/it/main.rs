@@ -12,6 +12,7 @@ mod own_kernels;
 mod partitions_match_the_reference;
 mod planted_libraries;
 mod products_at_once;
+mod products_in_place;
 mod reordered_products;
 mod support;
 mod toy;

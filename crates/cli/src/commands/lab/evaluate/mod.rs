@@ -20,8 +20,7 @@ use sparsight::records::CorpusRecord;
 use sparsight_lab::answer::EvaluateAnswer;
 use sparsight_lab::evaluate::{ChoiceRow, Chooser, Evaluation, evaluate};
 use std::path::PathBuf;
-use summary::Summary;
-use tables::{Tables, Titled};
+use tables::Titled;
 
 /// Compare predictions and choices with the measured corpus of a profile
 ///
@@ -119,9 +118,9 @@ impl Evaluate {
         context.printer.answer(&answer, || {
             let out = self.output(context);
             if self.asks_for_tables() {
-                Tables { evaluation: &evaluation, by: self.by(), out }.print(&profile)?;
+                tables::print(&evaluation, self.by(), &profile, &out)?;
             } else {
-                Summary { evaluation: &evaluation, out: &out }.print(&profile)?;
+                summary::print(&evaluation, &profile, &out)?;
             }
             let Some(folder) = &self.plots else { return Ok(()) };
             context.printer.line(format!("{} plots in {}", answer.plots.len(), folder.display()))

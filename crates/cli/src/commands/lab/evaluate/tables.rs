@@ -14,13 +14,6 @@ use sparsight_lab::evaluate::{
 };
 use std::fmt::Display;
 
-/// An evaluation and how to show it.
-pub(super) struct Tables<'e> {
-    pub(super) evaluation: &'e Evaluation,
-    pub(super) by: Group,
-    pub(super) out: Titled<'e>,
-}
-
 /// Output of tables with titles.
 pub(super) struct Titled<'p> {
     pub(super) markdown: bool,
@@ -48,65 +41,67 @@ impl Titled<'_> {
     }
 }
 
-impl Tables<'_> {
-    pub(super) fn print(&self, profile: &Profile) -> Result<(), Failure> {
-        let Evaluation {
-            rows, formats, classes, choices, beside_vendor, wins, misses, matrices: counts, ..
-        } = self.evaluation;
-        for (&dtype, &counts) in counts {
-            for scope in [Scope::All, Scope::BeyondLaunch, Scope::LikeBenchmarks] {
-                let table = match self.by {
-                    Group::Kernel => errors("<kernel", rows, dtype, scope),
-                    Group::Format => errors("<format", formats, dtype, scope),
-                };
-                let device = described(&profile.device.facts);
-                self.out.table(&format!("{device}, {dtype}, {}", counted(scope, counts)), &table)?;
-            }
-            let title = format!("Errors of best by how long a product takes, {dtype}");
-            self.out.table(&title, &self::classes(classes.iter().filter(|r| r.dtype == dtype)))?;
-            let title = format!("What the first-ranked candidate costs, {dtype}");
-            self.out.table(&title, &self::choices(choices.iter().filter(|r| r.dtype == dtype)))?;
-            let title = format!("Time of the vendor's fastest routine over that of ours, {dtype}");
-            let of_dtype = beside_vendor.iter().filter(|r| r.dtype == dtype);
-            self.out.table(&title, &self::beside_vendor(of_dtype))?;
-            let title = format!("Which strip model is nearest, {dtype}");
-            self.out.table(&title, &self::wins(wins.iter().filter(|r| r.dtype == dtype)))?;
-            let title = format!("Worst predicted, {dtype}");
-            self.out.table(&title, &worst(misses.iter().filter(|m| m.dtype == dtype)))?;
+/// Prints all tables of an evaluation.
+pub(super) fn print(
+    evaluation: &Evaluation,
+    by: Group,
+    profile: &Profile,
+    out: &Titled<'_>,
+) -> Result<(), Failure> {
+    let Evaluation { rows, formats, classes, choices, beside_vendor, wins, misses, matrices: counts, .. } =
+        evaluation;
+    for (&dtype, &counts) in counts {
+        for scope in [Scope::All, Scope::BeyondLaunch, Scope::LikeBenchmarks] {
+            let table = match by {
+                Group::Kernel => errors("<kernel", rows, dtype, scope),
+                Group::Format => errors("<format", formats, dtype, scope),
+            };
+            let device = described(&profile.device.facts);
+            out.table(&format!("{device}, {dtype}, {}", counted(scope, counts)), &table)?;
         }
-        self.notes()
+        let title = format!("Errors of best by how long a product takes, {dtype}");
+        out.table(&title, &self::classes(classes.iter().filter(|r| r.dtype == dtype)))?;
+        let title = format!("What the first-ranked candidate costs, {dtype}");
+        out.table(&title, &self::choices(choices.iter().filter(|r| r.dtype == dtype)))?;
+        let title = format!("Time of the vendor's fastest routine over that of ours, {dtype}");
+        let of_dtype = beside_vendor.iter().filter(|r| r.dtype == dtype);
+        out.table(&title, &self::beside_vendor(of_dtype))?;
+        let title = format!("Which strip model is nearest, {dtype}");
+        out.table(&title, &self::wins(wins.iter().filter(|r| r.dtype == dtype)))?;
+        let title = format!("Worst predicted, {dtype}");
+        out.table(&title, &worst(misses.iter().filter(|m| m.dtype == dtype)))?;
     }
+    notes(evaluation, out)
+}
 
-    fn notes(&self) -> Result<(), Failure> {
-        for (model, &count) in &self.evaluation.trained_on {
-            let tested = self.evaluation.rows.iter().any(|r| r.model == *model);
-            let count = matrices(count);
-            self.out.line(if tested {
-                format!("{model}: without {count} that it was trained on")
-            } else {
-                format!("{model}: not evaluated, it was trained on all of these matrices ({count})")
-            })?;
-        }
-        let of_errors = [
-            "in the 90 % interval: of matrices that the intervals were not calibrated with",
-            "error: |predicted - measured| / measured over matrices and block sizes",
-        ];
-        let of_choices = [
-            "best / chosen: geometric mean of the best measured time over that of the first-ranked candidate",
-            "recommended: what `advise` names to use: of those that are as good the one that is soonest ready",
-            "not possible, no time: matrices whose first-ranked candidate is refused or has no time; the next one counts, of recommended none",
-            "csr-by-mean: csr-vector with the power of two nearest to the mean row length, csr-scalar below 2; b256",
-            "ell-rule: ell if the longest row is below 3 times the mean and it fits, else csr-by-mean; b256",
-            "best-single: the best fixed choice, known only afterwards",
-        ];
-        let of_choices = of_choices.iter().filter(|_| !self.evaluation.choices.is_empty());
-        of_errors.iter().chain(of_choices).try_for_each(|note| self.out.line(note))?;
-        if !self.evaluation.wins.is_empty() {
-            self.out
-                .line("wins: matrices on which the model alone has the least mean error over block sizes")?;
-        }
-        Ok(())
+fn notes(evaluation: &Evaluation, out: &Titled<'_>) -> Result<(), Failure> {
+    for (model, &count) in &evaluation.trained_on {
+        let tested = evaluation.rows.iter().any(|r| r.model == *model);
+        let count = matrices(count);
+        out.line(if tested {
+            format!("{model}: without {count} that it was trained on")
+        } else {
+            format!("{model}: not evaluated, it was trained on all of these matrices ({count})")
+        })?;
     }
+    let of_errors = [
+        "in the 90 % interval: of matrices that the intervals were not calibrated with",
+        "error: |predicted - measured| / measured over matrices and block sizes",
+    ];
+    let of_choices = [
+        "best / chosen: geometric mean of the best measured time over that of the first-ranked candidate",
+        "recommended: what `advise` names to use: of those that are as good the one that is soonest ready",
+        "not possible, no time: matrices whose first-ranked candidate is refused or has no time; the next one counts, of recommended none",
+        "csr-by-mean: csr-vector with the power of two nearest to the mean row length, csr-scalar below 2; b256",
+        "ell-rule: ell if the longest row is below 3 times the mean and it fits, else csr-by-mean; b256",
+        "best-single: the best fixed choice, known only afterwards",
+    ];
+    let of_choices = of_choices.iter().filter(|_| !evaluation.choices.is_empty());
+    of_errors.iter().chain(of_choices).try_for_each(|note| out.line(note))?;
+    if !evaluation.wins.is_empty() {
+        out.line("wins: matrices on which the model alone has the least mean error over block sizes")?;
+    }
+    Ok(())
 }
 
 /// The matrices that a table of errors counts, and their number.

@@ -25,68 +25,60 @@ impl Evaluate {
         let from = &reference.profile;
         let (reference, test) = (from.into(), self.test.clone());
         let answer = EvaluateTransferAnswer { reference, target: (&target).into(), test, evaluation };
-        context.printer.answer(&answer, || {
-            let (devices, by, out) = ([from, &target], self.by(), self.output(context));
-            TransferTables { evaluation: &answer.evaluation, devices, by, out }.print()
-        })
+        context
+            .printer
+            .answer(&answer, || print(&answer.evaluation, [from, &target], self.by(), &self.output(context)))
     }
 }
 
-/// An evaluated transfer and how to show it.
-struct TransferTables<'e> {
-    evaluation: &'e TransferEvaluation,
-    /// Reference and target.
-    devices: [&'e TransferProfile; 2],
+/// Prints all tables of an evaluated transfer. `devices`: reference and target.
+fn print(
+    evaluation: &TransferEvaluation,
+    devices: [&TransferProfile; 2],
     by: Group,
-    out: Titled<'e>,
+    out: &Titled<'_>,
+) -> Result<(), Failure> {
+    let TransferEvaluation { rows, formats, choices: chosen, misses, matrices: counts, .. } = evaluation;
+    let [from, to] = devices.map(|profile| described(&profile.device.facts));
+    for (&dtype, &counts) in counts {
+        for scope in [Scope::All, Scope::BeyondLaunch, Scope::LikeBenchmarks] {
+            let table = match by {
+                Group::Kernel => errors("<kernel", rows, dtype, scope),
+                Group::Format => errors("<format", formats, dtype, scope),
+            };
+            out.table(&format!("{from} to {to}, {dtype}, {}", counted(scope, counts)), &table)?;
+        }
+        let title = format!("What the chosen candidate costs, {dtype}");
+        out.table(&title, &choices(chosen.iter().filter(|r| r.dtype == dtype)))?;
+        let title = format!("Worst by guo-wang-2013, {dtype}");
+        out.table(&title, &worst(misses.iter().filter(|m| m.candidate.dtype == dtype)))?;
+    }
+    notes(evaluation, out)
 }
 
-impl TransferTables<'_> {
-    fn print(&self) -> Result<(), Failure> {
-        let TransferEvaluation { rows, formats, choices: chosen, misses, matrices: counts, .. } =
-            self.evaluation;
-        let [from, to] = self.devices.map(|profile| described(&profile.device.facts));
-        for (&dtype, &counts) in counts {
-            for scope in [Scope::All, Scope::BeyondLaunch, Scope::LikeBenchmarks] {
-                let table = match self.by {
-                    Group::Kernel => errors("<kernel", rows, dtype, scope),
-                    Group::Format => errors("<format", formats, dtype, scope),
-                };
-                self.out.table(&format!("{from} to {to}, {dtype}, {}", counted(scope, counts)), &table)?;
-            }
-            let title = format!("What the chosen candidate costs, {dtype}");
-            self.out.table(&title, &choices(chosen.iter().filter(|r| r.dtype == dtype)))?;
-            let title = format!("Worst by guo-wang-2013, {dtype}");
-            self.out.table(&title, &worst(misses.iter().filter(|m| m.candidate.dtype == dtype)))?;
+fn notes(evaluation: &TransferEvaluation, out: &Titled<'_>) -> Result<(), Failure> {
+    let TransferEvaluation { origins, refused, .. } = evaluation;
+    let origins = origins.iter().map(|(from, &count)| match from {
+        ReferenceOrigin::Measured => format!("{} measured", grouped(count as u64)),
+        ReferenceOrigin::Predicted(model) => {
+            format!("{} predicted ({model})", grouped(count as u64))
         }
-        self.notes()
+    });
+    out.line(format!("T_ref: {}", origins.collect::<Vec<_>>().join(", ")))?;
+    for RefusedTimes { kernel, times, why } in refused {
+        out.line(format!("{}: {} times not transferred: {why}", words(kernel), grouped(*times as u64)))?;
     }
-
-    fn notes(&self) -> Result<(), Failure> {
-        let TransferEvaluation { origins, refused, .. } = self.evaluation;
-        let origins = origins.iter().map(|(from, &count)| match from {
-            ReferenceOrigin::Measured => format!("{} measured", grouped(count as u64)),
-            ReferenceOrigin::Predicted(model) => {
-                format!("{} predicted ({model})", grouped(count as u64))
-            }
-        });
-        self.out.line(format!("T_ref: {}", origins.collect::<Vec<_>>().join(", ")))?;
-        for RefusedTimes { kernel, times, why } in refused {
-            let times = grouped(*times as u64);
-            self.out.line(format!("{}: {times} times not transferred: {why}", words(kernel)))?;
-        }
-        let notes = [
-            "error: |predicted - measured| / measured over matrices and block sizes; ratio: geometric mean of predicted / measured",
-            "rescaling: T_ref, its launch, memory and rest each rescaled, as `transfer` does when nothing is said",
-            "guo-wang-2013: the equation of that paper alone; at launch cost: times for which it gives less than a launch",
-            "unchanged: T_ref; one-factor: times one ratio for everything, from the matrices of a calibration",
-            "by-bandwidth, by-multiprocessors: T_ref times the ratio of the copy bandwidths, of the multiprocessors",
-            "the choice of each: the candidate with the least time so carried over; as-on-reference: with the least T_ref",
-            "best / chosen: geometric mean of the best measured time over that of the chosen candidate",
-            "best-single: the best fixed choice, known only afterwards",
-        ];
-        notes.iter().try_for_each(|note| self.out.line(note))
-    }
+    let notes = [
+        "error: |predicted - measured| / measured over matrices and block sizes; ratio: geometric mean of predicted / measured",
+        "rescaling: T_ref, its launch, memory and rest each rescaled, as `transfer` does when nothing is said",
+        "guo-wang-2013: the equation of that paper alone; at launch cost: times for which it gives less than a launch",
+        "unchanged: T_ref; one-factor: times one ratio for everything, from the matrices of a calibration",
+        "by-bandwidth, by-multiprocessors: T_ref times the ratio of the copy bandwidths, of the multiprocessors",
+        "the choice of each: the candidate with the least time so carried over; as-on-reference: with the least T_ref",
+        "best / chosen: geometric mean of the best measured time over that of the chosen candidate",
+        "best-single: the best fixed choice, known only afterwards",
+    ];
+    notes.iter().try_for_each(|note| out.line(note))
 }
 
 /// Group by group, the methods beside each other.

@@ -1,11 +1,9 @@
 //! Products with a CSR that stays where its owner has it, and the count of its row lengths, on an emulated GPU. Without g++ they are
 //! skipped; `SPARSIGHT_REQUIRE_GXX=1` turns that into a failure.
 
-mod emulator;
-
-use emulator::matrices::{awkward, matrix};
-use emulator::{EmulatedGpu, Order, gxx_is_missing};
-use sparsight_device::gpu::{CsrAddresses, DeviceArray, Element, GpuDevice, LaunchShape, Vectors};
+use crate::emulator::matrices::{awkward, matrix};
+use crate::emulator::{EmulatedGpu, Order, gxx_is_missing};
+use sparsight_device::gpu::{CsrAddresses, DeviceArray, GpuDevice, LaunchShape, Vectors};
 use sparsight_device::{DeviceError, Stream, random_x};
 use sparsight_kernels::{Candidate, HELPER_BLOCK, Kernel, row_lengths_source};
 use sparsight_matrix::{Csr, MatrixSize, Scalar};
@@ -34,7 +32,7 @@ struct Owned<T> {
     offset_bytes: u64,
 }
 
-impl<T: Scalar + Element> Owned<T> {
+impl<T: Scalar> Owned<T> {
     fn of(gpu: &GpuDevice, a: &Csr<T>, offset_bytes: u64, base: u64) -> Self {
         let offsets: Vec<u64> = a.row_ptr().iter().map(|offset| offset + base).collect();
         let narrow: Vec<u32> = offsets.iter().map(|offset| *offset as u32).collect();
@@ -98,7 +96,7 @@ fn in_csr() -> impl Iterator<Item = Kernel> {
     Kernel::all().filter(|kernel| kernel.format().stays_in_csr() && !kernel.is_vendors())
 }
 
-fn check_all<T: Scalar + Element>(offset_bytes: u64, block: u32, order: Order) {
+fn check_all<T: Scalar>(offset_bytes: u64, block: u32, order: Order) {
     if gxx_is_missing() {
         return;
     }
