@@ -3,7 +3,7 @@
 use super::{Extent, Memory};
 use crate::{DeviceError, DeviceSlice, DeviceSliceMut};
 use bytemuck::{Pod, cast_slice, cast_slice_mut};
-use sparsight_matrix::{Bytes, Infeasible, Scalar};
+use sparsight_matrix::{Bytes, Infeasible};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -155,9 +155,7 @@ impl<T: Pod> DeviceArray<T> {
     pub fn as_mut_slice(&mut self) -> DeviceSliceMut<'_, T> {
         DeviceSliceMut::new(self.bytes.address, self.len(), Some(self.bytes.memory.id()))
     }
-}
 
-impl<T: Scalar> DeviceArray<T> {
     /// A copy on the host, after everything that was queued before it in the stream of its own device. For other streams the caller
     /// must wait.
     ///
@@ -174,7 +172,7 @@ impl<T: Scalar> DeviceArray<T> {
     /// # Errors
     /// [`DeviceError::Driver`].
     pub(crate) fn read_into(&self, data: &mut Vec<T>) -> Result<(), DeviceError> {
-        data.resize(self.len(), T::default());
+        data.resize(self.len(), T::zeroed());
         self.read_to(data)
     }
 
