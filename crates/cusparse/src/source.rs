@@ -45,14 +45,18 @@ impl Source {
             self.read::<u32>(gpu, row_ptr, count)?.into_iter().map(u64::from).collect()
         };
         let is_sorted = offsets.is_sorted();
-        offsets.iter_mut().for_each(|offset| *offset = offset.wrapping_sub(base));
+        for offset in &mut offsets {
+            *offset = offset.wrapping_sub(base);
+        }
         (offsets[0] == 0 && is_sorted && offsets[count - 1] == nnz).then_some(offsets)
     }
 
     /// The columns, from 0 on. `None` if they cannot be read.
     pub(crate) fn columns(&self, gpu: &Gpu) -> Option<Vec<u32>> {
         let mut columns = self.read::<u32>(gpu, self.key.col_idx, self.key.nnz as usize)?;
-        columns.iter_mut().for_each(|column| *column = column.wrapping_sub(self.key.base as u32));
+        for column in &mut columns {
+            *column = column.wrapping_sub(self.key.base as u32);
+        }
         Some(columns)
     }
 

@@ -120,7 +120,7 @@ impl Rules {
                 format!(
                     "{}{}pub(crate) fn {name}_{dtype}({}: f64) -> &'static str {{\n{}{}",
                     if is_guarded { fallback } else { String::new() },
-                    about("///"),
+                    about("//"),
                     names.join(": f64, "),
                     unused(&asked, language),
                     derived(&asked, language)
