@@ -9,9 +9,8 @@ use sparsight::matrix::{Bytes, Dtype, suggested};
 use sparsight::model::{PlacementRule, RowLengthRule};
 use sparsight::models::ModelName;
 use std::collections::BTreeSet;
-use std::fmt::{self, Display};
+use std::fmt::Display;
 use std::num::{NonZeroU64, NonZeroUsize};
-use std::str::FromStr;
 
 /// Flags of every command.
 #[derive(Debug, clap::Args)]
@@ -83,32 +82,8 @@ impl ModelFlags {
 }
 
 /// A kernel or a candidate of the catalogue, in any form in which an answer prints it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct KernelName(Selection);
-
-impl KernelName {
-    /// Returns whether this is a name of `kernel`.
-    pub(crate) fn names(&self, kernel: Kernel) -> bool {
-        self.0.names(kernel)
-    }
-
-    /// Returns whether the name has a block size or a value type, which commands about kernels refuse.
-    pub(crate) fn beyond_the_kernel(&self) -> bool {
-        self.0.block().is_some() || self.0.dtype().is_some()
-    }
-}
-
-impl fmt::Display for KernelName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl FromStr for KernelName {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        text.parse().map(Self).map_err(|_| unknown("kernel", text, Kernel::all(), Kernel::name))
-    }
+pub(crate) fn kernel(text: &str) -> Result<Selection, String> {
+    text.parse().map_err(|_| unknown("kernel", text, Kernel::all(), Kernel::name))
 }
 
 /// Returns whether `text` names an item of the catalogue, with its knobs or without.
@@ -150,8 +125,8 @@ fn unknown<T: Copy + Display>(
 pub(crate) struct KernelFlags {
     /// Kernels to consider, as any answer prints them: ell, "csr-vector t8", cusparse-csr; a candidate such as
     /// "csr-vector t8 b256" or csr-vector/t8/b256/f64 selects that one alone [default: all]
-    #[arg(long = "kernel", value_name = "NAME", value_delimiter = ',')]
-    pub(crate) kernels: Vec<KernelName>,
+    #[arg(long = "kernel", value_name = "NAME", value_delimiter = ',', value_parser = kernel)]
+    pub(crate) kernels: Vec<Selection>,
     /// Block sizes to consider; the vendor's routines, which have none, are included if they are named [default: all]
     #[arg(long = "block", value_name = "THREADS", value_delimiter = ',', value_parser = block)]
     pub(crate) blocks: Vec<u32>,
@@ -168,9 +143,9 @@ pub(crate) fn block(text: &str) -> Result<u32, String> {
 impl KernelFlags {
     /// The candidates of one value type that devices of that kind have; an error if there are none among those named.
     pub(crate) fn candidates(&self, kind: DeviceKind, dtype: Dtype) -> Result<Vec<Candidate>, Failure> {
-        let named = |c: &Candidate| self.kernels.iter().any(|k| k.0.selects(c));
+        let named = |c: &Candidate| self.kernels.iter().any(|k| k.selects(c));
         // Retired kernels are included where their knobs are named.
-        let of_old = |kernel: Kernel| self.kernels.iter().any(|k| k.0.is_exactly(kernel));
+        let of_old = |kernel: Kernel| self.kernels.iter().any(|k| k.is_exactly(kernel));
         let is_left = |c: &Candidate| c.kernel.is_ranked_on(kind) || of_old(c.kernel);
         let kernel = |c: &Candidate| (self.kernels.is_empty() || named(c)) && is_left(c);
         let block = |c: &Candidate| {
@@ -196,7 +171,7 @@ impl KernelFlags {
 
     /// Notes that the value type in a candidate's name is ignored if it is not the requested one.
     pub(crate) fn note_value_types(&self, asked: &[Dtype], printer: &Printer) {
-        let others = self.kernels.iter().filter_map(|name| Some((name, name.0.dtype()?)));
+        let others = self.kernels.iter().filter_map(|name| Some((name, name.dtype()?)));
         for (name, dtype) in others.filter(|(_, dtype)| !asked.contains(dtype)) {
             let flag =
                 if dtype == Dtype::Mixed { "--values f32".to_owned() } else { format!("--dtype {dtype}") };
@@ -257,7 +232,7 @@ mod tests {
     #[test]
     fn the_vendors_routines_are_selected_by_their_own_names_alone() {
         let ids = |kernels: &[&str], blocks: &[u32], kind| {
-            let kernels = kernels.iter().map(|name| name.parse().unwrap()).collect();
+            let kernels = kernels.iter().map(|name| kernel(name).unwrap()).collect();
             let flags = KernelFlags { kernels, blocks: blocks.to_vec() };
             let found = flags.candidates(kind, Dtype::F32).ok()?;
             Some(found.iter().map(ToString::to_string).collect::<Vec<_>>())
@@ -271,7 +246,7 @@ mod tests {
         assert!(ours.len() == 30 && !ours.iter().any(|id| id.starts_with("cusparse")), "{ours:?}");
         let small = ids(&[], &[64], DeviceKind::Cuda).unwrap();
         assert!(small.iter().all(|id| id.ends_with("/b64/f32")), "{small:?}");
-        assert!("csr".parse::<KernelName>().is_err());
+        assert!(kernel("csr").is_err());
         for pasted in [
             "csr-vector t8 b256",
             "csr-vector/t8/b256",

@@ -168,7 +168,7 @@ fn beginning(facts: &DeviceFacts, dtype: Option<Dtype>) -> String {
     match (facts.kind, dtype) {
         (DeviceKind::Cpu, Some(dtype)) => format!(
             "no profile of {device} in {dtype} yet: calibrating with {} generated matrices, once",
-            CPU_CALIBRATION_MATRICES.len()
+            CPU_CALIBRATION_MATRICES.lines().count()
         ),
         _ => format!(
             "no profile of {device}: calibrating with up to {} generated matrices in some {:.0} s, once",

@@ -8,7 +8,7 @@ use sparsight::calibrate::{
     CALIBRATION_BUDGET, CalibrationTarget, may_calibrate, measure_conversion_threshold,
 };
 use sparsight::device::cpu::Cpu;
-use sparsight::device::cuda::{Cuda, Nccl, cusparse_version};
+use sparsight::device::cuda::{Cuda, Nccl, PartSizes, cusparse_version};
 use sparsight::device::gpu::{ConvertOn, GpuDevice, Link};
 use sparsight::device::{Device, DeviceError};
 use sparsight::kernels::{Candidate, DeviceFacts, DeviceKind};
@@ -197,7 +197,7 @@ impl OpenDevice {
     pub(crate) fn cusparse(&self) -> String {
         match self {
             Self::Cpu(_) => String::new(),
-            Self::Cuda(_) => cusparse_version().map_or_else(|_| String::new(), dotted),
+            Self::Cuda(_) => vendors_library().unwrap_or_default(),
         }
     }
 
@@ -205,6 +205,28 @@ impl OpenDevice {
     pub(crate) fn is(&self, facts: &DeviceFacts) -> bool {
         self.facts().is_same_device(facts)
     }
+}
+
+/// A GPU of this machine.
+pub(crate) struct GpuHere {
+    pub(crate) name: DeviceName,
+    pub(crate) facts: DeviceFacts,
+    /// Numbers of multiprocessors that a part of it may have.
+    pub(crate) parts: Result<PartSizes, DeviceError>,
+}
+
+/// The GPUs of this machine; an error without a driver.
+pub(crate) fn gpus_here() -> Result<Vec<GpuHere>, DeviceError> {
+    let gpu = |index| {
+        let (name, facts) = (DeviceName::Cuda(index), Cuda::open(index)?.facts().clone());
+        Ok(GpuHere { name, facts, parts: Cuda::parts(index) })
+    };
+    (0..Cuda::count()?).map(gpu).collect()
+}
+
+/// Version of the vendor's library here, `12.6.3`.
+pub(crate) fn vendors_library() -> Result<String, DeviceError> {
+    cusparse_version().map(dotted)
 }
 
 /// GPUs of this machine that share a matrix.
@@ -259,7 +281,7 @@ impl LinkedGpus {
 }
 
 /// `12.6.3`.
-pub(crate) fn dotted((major, minor, patch): (u32, u32, u32)) -> String {
+fn dotted((major, minor, patch): (u32, u32, u32)) -> String {
     format!("{major}.{minor}.{patch}")
 }
 

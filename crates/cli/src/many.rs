@@ -1,4 +1,4 @@
-//! Commands that look at several matrices, one after the other, and at nothing but their structure.
+//! Commands that look at several matrices, one after the other.
 
 use crate::context::Context;
 use crate::failure::{Exit, Failure};
@@ -9,15 +9,23 @@ use sparsight::matrix::{Dtype, Features};
 pub(crate) struct Looked {
     /// Number of matrices that could not be read; each was named.
     unreadable: usize,
-    /// Set if the user interrupted.
+    /// Why it ended before the last matrix, if it did.
     ended: Result<(), Failure>,
 }
 
 impl Looked {
-    /// Exit code, when the answer is out; `is_good`: false if the answer is no.
-    pub(crate) fn exit(self, is_good: bool) -> Result<Exit, Failure> {
-        self.ended.map_err(|failure| failure.keeping(|| "what was looked at is shown above".to_owned()))?;
+    /// Exit code, when the answer is out. `is_good`: false if the answer is no; `done`: what was done with the matrices.
+    pub(crate) fn exit(self, is_good: bool, done: &str) -> Result<Exit, Failure> {
+        self.ended.map_err(|failure| failure.keeping(|| format!("what was {done} is shown above")))?;
         Ok(if is_good && self.unreadable == 0 { Exit::Done } else { Exit::No })
+    }
+
+    /// An error if it ended for another reason than an interruption.
+    pub(crate) fn unless_failed(self) -> Result<Self, Failure> {
+        match self.ended {
+            Err(failure) if !matches!(failure, Failure::Interrupted(_)) => Err(failure),
+            _ => Ok(self),
+        }
     }
 }
 
@@ -30,34 +38,45 @@ pub(crate) fn structures<'s>(
     context: &Context,
     mut each: impl FnMut(&'s MatrixSource, Features) -> Result<(), Failure>,
 ) -> Result<Looked, Failure> {
+    let structure = |source: &MatrixSource| -> Result<Features, Failure> {
+        Ok(match context.dtype() {
+            Dtype::F32 => Features::of(&source.load_places::<f32>(context)?),
+            Dtype::F64 | Dtype::Mixed => Features::of(&source.load_places::<f64>(context)?),
+        })
+    };
     if let [source] = sources {
-        each(source, structure(source, context)?)?;
+        each(source, structure(source)?)?;
         return Ok(Looked { unreadable: 0, ended: Ok(()) });
     }
+    let each = |at: usize, features| each(&sources[at], features);
+    one_by_one(sources, "matrices", context, structure, each).unless_failed()
+}
+
+/// Gives `each` the place of each of `sources` and what `load` makes of it, until one fails or the user interrupts. A matrix that cannot be
+/// read is named and passed over, unless it is the only one.
+pub(crate) fn one_by_one<M>(
+    sources: &[MatrixSource],
+    what: &str,
+    context: &Context,
+    mut load: impl FnMut(&MatrixSource) -> Result<M, Failure>,
+    mut each: impl FnMut(usize, M) -> Result<(), Failure>,
+) -> Looked {
     context.interrupt.listen();
-    let bar = context.printer.progress(sources.len() as u64, "matrices");
+    let bar = context.printer.progress(sources.len() as u64, what);
     let mut looked = Looked { unreadable: 0, ended: Ok(()) };
-    for (at, source) in (0..).zip(sources) {
-        bar.at(at, source.title());
-        looked.ended = context.interrupt.check();
+    for (at, source) in sources.iter().enumerate() {
+        bar.at(at as u64, source.title());
+        looked.ended = context.interrupt.check().and_then(|()| match load(source) {
+            Err(Failure::Reported { message, .. }) if sources.len() > 1 => {
+                context.printer.warning(format_args!("skipped: {message}"));
+                looked.unreadable += 1;
+                Ok(())
+            }
+            loaded => each(at, loaded?),
+        });
         if looked.ended.is_err() {
             break;
         }
-        match structure(source, context) {
-            Ok(features) => each(source, features)?,
-            Err(Failure::Reported { message, .. }) => {
-                context.printer.warning(format_args!("skipped: {message}"));
-                looked.unreadable += 1;
-            }
-            Err(other) => return Err(other),
-        }
     }
-    Ok(looked)
-}
-
-fn structure(source: &MatrixSource, context: &Context) -> Result<Features, Failure> {
-    Ok(match context.dtype() {
-        Dtype::F32 => Features::of(&source.load_places::<f32>(context)?),
-        Dtype::F64 | Dtype::Mixed => Features::of(&source.load_places::<f64>(context)?),
-    })
+    looked
 }

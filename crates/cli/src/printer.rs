@@ -1,7 +1,7 @@
 //! Output: stdout is data, stderr is progress, notes and errors.
 
 use crate::csv::{Csv, Layout};
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 use crate::progress::{Bars, Progress, Shown};
 use crate::text::{DIM, shown_lines};
 use anstyle::{AnsiColor, Style};
@@ -79,18 +79,20 @@ impl Printer {
         Self { json, quiet: true, verbose: false, bars: Bars::new(Shown::No), has_answered }
     }
 
-    /// Prints the answer of a command: with `--json` as one object, else in the lines that `text` prints.
+    /// Prints the answer of a command, which then is done: with `--json` as one object, else in the lines that `text` prints.
     pub(crate) fn answer(
         &self,
         answer: &impl Answer,
         text: impl FnOnce() -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
-        if !self.json {
-            return text();
+    ) -> Result<Exit, Failure> {
+        if self.json {
+            let object = answer.to_json();
+            self.has_answered.store(true, Ordering::Relaxed);
+            self.to_stdout(|| writeln!(anstream::stdout().lock(), "{object}"))?;
+        } else {
+            text()?;
         }
-        let object = answer.to_json();
-        self.has_answered.store(true, Ordering::Relaxed);
-        self.to_stdout(|| writeln!(anstream::stdout().lock(), "{object}"))
+        Ok(Exit::Done)
     }
 
     /// Prints a line of data for people.

@@ -65,7 +65,7 @@ pub(crate) fn run_benchmark(
     noise: &mut Noise,
     context: &Context,
 ) -> Result<Benchmarked, Failure> {
-    let points = grid.points().len();
+    let points = grid.points.len();
     let mut counts = Benchmarked { points, left: points, ..Benchmarked::default() };
     let is_over = || budget.is_some_and(Spending::is_over);
     if is_over() {

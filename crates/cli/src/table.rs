@@ -42,7 +42,57 @@ impl Table {
     }
 }
 
+/// A title, as [`Table::new`] takes it, and the cell of a row below it.
+type Column<'c, R> = (&'c str, &'c dyn Fn(&R) -> String);
+
+/// A table to which columns are added.
+pub(crate) struct Columns<R> {
+    titles: Vec<String>,
+    rows: Vec<(R, Vec<String>)>,
+}
+
+impl<R> Columns<R> {
+    /// No columns yet.
+    pub(crate) fn of(rows: impl IntoIterator<Item = R>) -> Self {
+        Self { titles: Vec::new(), rows: rows.into_iter().map(|row| (row, Vec::new())).collect() }
+    }
+
+    /// Adds columns.
+    pub(crate) fn with<const N: usize>(mut self, columns: [Column<'_, R>; N]) -> Self {
+        for (title, cell) in columns {
+            self.titles.push(title.to_owned());
+            self.rows.iter_mut().for_each(|(row, cells)| cells.push(cell(row)));
+        }
+        self
+    }
+
+    /// Adds columns if `are_shown`.
+    pub(crate) fn with_if<const N: usize>(self, are_shown: bool, columns: [Column<'_, R>; N]) -> Self {
+        if are_shown { self.with(columns) } else { self }
+    }
+
+    pub(crate) fn table(self) -> Table {
+        let titles: Vec<&str> = self.titles.iter().map(String::as_str).collect();
+        let mut table = Table::new(&titles);
+        self.rows.into_iter().for_each(|(_, cells)| table.row(cells));
+        table
+    }
+}
+
 impl Table {
+    /// A table with a row for each of `rows`.
+    pub(crate) fn of<R, const N: usize>(
+        rows: impl IntoIterator<Item = R>,
+        columns: [Column<'_, R>; N],
+    ) -> Self {
+        Columns::of(rows).with(columns).table()
+    }
+
+    /// Returns whether it has no rows.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.inner.is_empty()
+    }
+
     /// The table as Markdown.
     pub(crate) fn markdown(&self) -> String {
         let line = |row: &Row| {

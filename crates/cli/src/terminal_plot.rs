@@ -1,8 +1,8 @@
 //! A matrix in the terminal: where its non-zeros lie, and how long its rows are, in blocks of Unicode.
 
 use crate::text::grouped;
-use sparsight::answer::{RowsOfLength, Structure};
-use sparsight::matrix::{Csr, Scalar, Spy};
+use sparsight::answer::Structure;
+use sparsight::matrix::{Csr, LengthBin, Scalar, Spy};
 
 /// Characters of the longer picture, across. Chosen: beside it fits a margin of 80.
 pub(crate) const COLUMNS: usize = 64;
@@ -42,7 +42,7 @@ pub(crate) fn spy<T: Scalar>(a: &Csr<T>) -> Vec<String> {
 
 /// A histogram of row lengths by powers of two.
 pub(crate) fn row_lengths(structure: &Structure) -> Vec<String> {
-    let mut doublings: Vec<RowsOfLength> = Vec::new();
+    let mut doublings: Vec<LengthBin> = Vec::new();
     let power = |length: u64| length.checked_ilog2();
     for bin in &structure.row_lengths {
         match doublings.last_mut().filter(|last| power(last.from) == power(bin.from)) {
@@ -51,12 +51,12 @@ pub(crate) fn row_lengths(structure: &Structure) -> Vec<String> {
         }
     }
     let most = doublings.iter().map(|bin| bin.rows).max().unwrap_or(1);
-    let name = |bin: &RowsOfLength| match bin.from {
+    let name = |bin: &LengthBin| match bin.from {
         from if from == bin.to => grouped(from),
         from => format!("{} to {}", grouped(from), grouped(bin.to)),
     };
     let wide = doublings.iter().map(|bin| name(bin).len()).max().unwrap_or(0);
-    let line = |bin: &RowsOfLength| {
+    let line = |bin: &LengthBin| {
         let eighths = (8.0 * BAR * bin.rows as f64 / most as f64).ceil() as usize;
         let bar = format!("{}{}", "█".repeat(eighths / 8), EIGHTHS[eighths % 8]);
         format!("{:>wide$}  {bar} {}", name(bin), grouped(bin.rows))

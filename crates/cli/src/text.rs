@@ -3,9 +3,10 @@
 use anstyle::Style;
 use sparsight::Profile;
 use sparsight::advise::TIE;
+use sparsight::answer::MatrixSummary;
 use sparsight::kernels::{Candidate, DeviceFacts, Elsewhere};
 pub(crate) use sparsight::matrix::grouped;
-use sparsight::matrix::{Dtype, Features, Seconds};
+use sparsight::matrix::{Bytes, Dtype, Seconds};
 use sparsight::profile::{GridName, ProfiledDevice};
 use std::fmt::Display;
 
@@ -67,17 +68,45 @@ pub(crate) fn percent(fraction: f64) -> String {
     if percent < 99.95 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
 }
 
-/// `62,451 x 62,451   4,007,383 non-zeros   64.2 a row (1 to 78)`.
-pub(crate) fn shape(f: &Features) -> String {
+/// Name and shape of a matrix: `cant   62,451 x 62,451   4,007,383 non-zeros   64.2 a row (1 to 78)`.
+pub(crate) fn title(m: &MatrixSummary) -> String {
+    format!("{BOLD}{}{BOLD:#}   {}", m.name, shape(m, "   "))
+}
+
+/// `62,451 x 62,451, 4,007,383 non-zeros, 64.2 a row (1 to 78)`, with `between` in place of the commas.
+pub(crate) fn shape(m: &MatrixSummary, between: &str) -> String {
     format!(
-        "{} x {}   {}   {:.1} a row ({} to {})",
-        grouped(f.nrows),
-        grouped(f.ncols),
-        counted(f.nnz, "non-zero"),
-        f.row_mean(),
-        grouped(f.row_min),
-        grouped(f.row_max)
+        "{} x {}{between}{}{between}{:.1} a row ({} to {})",
+        grouped(m.nrows),
+        grouped(m.ncols),
+        counted(m.nnz, "non-zero"),
+        m.row_mean,
+        grouped(m.row_min),
+        grouped(m.row_max)
     )
+}
+
+/// Best candidate of a matrix, with its time and its memory on the device.
+pub(crate) type Best = (Candidate, Seconds, Bytes);
+
+/// A line for each matrix that its transpose follows, with the time of a product with each of both. One of a pair may have been skipped.
+pub(crate) fn pairs<'m>(all: impl Iterator<Item = (&'m MatrixSummary, Option<Best>)>) -> Vec<String> {
+    let all: Vec<_> = all.collect();
+    let line = |pair: &[(&MatrixSummary, Option<Best>)]| {
+        let (a, transposed) = (pair[0].0, pair[1].0);
+        let ((one, time, bytes), (other, more_time, more_bytes)) = (pair[0].1?, pair[1].1?);
+        (transposed.name == format!("{}+transpose", a.name)).then(|| {
+            format!(
+                "\n{BOLD}A and A^T{BOLD:#}   {}   {} and {}: {} for a product with each, {} on the device",
+                a.name,
+                candidate(&one),
+                candidate(&other),
+                Seconds(time.0 + more_time.0),
+                Bytes(bytes.0 + more_bytes.0)
+            )
+        })
+    };
+    all.windows(2).filter_map(line).collect()
 }
 
 /// A kernel or a format as text shows it: `csr-vector t16`. Its id has slashes.
@@ -106,38 +135,10 @@ pub(crate) fn quantity(name: &str) -> &str {
     }
 }
 
-/// Beginning of the verdict of `advise` if CSR is the fastest.
-pub(crate) const STAY: &str = "Stay with CSR:";
-
-/// Beginning of the verdict if another format is as fast as CSR.
-pub(crate) const AS_GOOD: &str = "CSR is as good as anything:";
-
-/// Verdict of `advise` for a matrix without non-zeros, in place of a ranking.
-pub(crate) const NOTHING_TO_MULTIPLY: &str =
-    "CSR is as good as anything: there are no non-zeros to multiply.";
-
-/// Why not the first: `Within 5 % of the fastest, hyb b256 (3.19 us), and sooner ready: in 1.04 ms, not 1.45 ms.` Of `ready`, how soon what
-/// is used is and the first would be, the latter may not be known.
-pub(crate) fn sooner_ready(first: &str, time: Seconds, ready: [Option<Seconds>; 2]) -> String {
-    let [soon, later] = ready.map(|s| s.map(|s| s.to_string()));
-    let soon = soon.map_or_else(String::new, |soon| format!(": in {soon}"));
-    let later = later.map_or_else(String::new, |later| format!(", not {later}"));
-    format!("Within 5 % of the fastest, {first} ({time}), and sooner ready{soon}{later}.")
-}
-
 /// `as fast in all` within 5 %, else `1.9 times as fast in all`, also where that is less than 1.
 pub(crate) fn times_as_fast(speedup: f64, in_all: &str) -> String {
     let is_tied = (1.0 / (1.0 + TIE)..=1.0 + TIE).contains(&speedup);
     if is_tied { format!("as fast{in_all}") } else { format!("{speedup:.1} times as fast{in_all}") }
-}
-
-/// Number of other kernels that are as good as the recommended one, in words.
-pub(crate) fn others_as_good(kernels: usize) -> Option<String> {
-    match kernels {
-        0 => None,
-        1 => Some("One other kernel is as good.".to_owned()),
-        more => Some(format!("{more} other kernels are as good.")),
-    }
 }
 
 /// A fraction of the copy bandwidth; above 1 caches have helped, and that is said.

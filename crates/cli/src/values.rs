@@ -1,9 +1,8 @@
 //! `--values`: f32, a matrix stored in less than its vectors are, never done unasked; random, values for a file that stores none.
 
 use crate::failure::Failure;
-use sparsight::answer::NarrowingAnswer;
 use sparsight::kernels::{Candidate, DeviceKind, every_candidate};
-use sparsight::matrix::{Csr, Dtype, Narrowing, Scalar};
+use sparsight::matrix::{Dtype, Narrowing};
 
 /// `--values`, for commands that rank or run candidates.
 #[derive(Debug, Clone, clap::Args)]
@@ -60,14 +59,9 @@ impl ValuesFlag {
     }
 }
 
-/// The effect of rounding the values.
-pub(crate) fn narrowing<T: Scalar>(matrix: &Csr<T>) -> NarrowingAnswer {
-    Narrowing::of(matrix).into()
-}
-
 /// `with the values in f32 y changes by at most 5.9e-8 |A| |x| in each row (12,000 of the values change)`.
-pub(crate) fn what_it_changes(narrowing: &NarrowingAnswer) -> String {
-    let NarrowingAnswer { relative_error, changed, below_normal, too_large } = *narrowing;
+pub(crate) fn what_it_changes(narrowing: &Narrowing) -> String {
+    let Narrowing { relative_error, changed, below_normal, too_large } = *narrowing;
     let number = crate::text::grouped;
     if too_large > 0 {
         let verb = if too_large == 1 { "is" } else { "are" };

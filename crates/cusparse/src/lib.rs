@@ -1,4 +1,4 @@
-//! A drop-in for cuSPARSE's SpMV: loaded in front of cuSPARSE (`LD_PRELOAD`, which `sparsight run` sets), it computes the sparse products
+//! A drop-in for the sparse product of cuSPARSE: loaded in front of it (`LD_PRELOAD`, which `sparsight run` sets), it computes products
 //! of an unmodified program by the kernels of sparsight where they are faster.
 //!
 //! ```text

@@ -1,14 +1,17 @@
 //! A pattern of non-zeros, as far as it is known by its addresses and sizes, and the way to the faster of cuSPARSE and sparsight.
 //!
 //! ```text
-//! 8 products       cuSPARSE: most patterns of a program that makes new ones all the time are seen no more often
-//! counting         row lengths, by one launch in the program's stream             (without a preprocess step)
-//! loading          the worker reads what it may read, asks the models, compiles   (cuSPARSE multiplies meanwhile)
-//! timing           cuSPARSE and each of the kernels chosen: once, then three times between two events
-//! decided          the fastest kernel if it gains 3 %, else cuSPARSE
+//! 8 products   cuSPARSE: most patterns of a program that makes new ones all the time are seen no more often
+//! counting     row lengths, by one launch in the program's stream             (without a preprocess step)
+//! loading      the worker reads what it may read, asks the models, compiles   (cuSPARSE multiplies meanwhile, and is timed)
+//! singles      each of the kernels chosen: once, then three times between two events
+//! windows      cuSPARSE and the fastest of them in turn, three times 8 products: what the program makes of it
+//! decided      the kernel if it gains 3 % by single products and loses nothing in windows, else cuSPARSE
 //! ```
-//! Models choose what is tried; only what was faster in the program itself is used. After 4,096 products a pattern without a preprocess
-//! step begins from the start: another matrix may stand at the same addresses. What was decided on before multiplies meanwhile.
+//! Models choose what is tried; only what was faster in the program itself is used. A single product tells kernels apart, but holds what
+//! the host takes to launch it, which a program that is ahead of the GPU does not wait for: hence windows. After 4,096 products a
+//! pattern without a preprocess step begins from the start: another matrix may stand at the same addresses. What was decided on
+//! before multiplies meanwhile.
 
 use crate::gpu::{self, Gpu};
 use crate::load::Entrant;
@@ -17,22 +20,27 @@ use crate::real::{EXECUTION_FAILED, SUCCESS, Status};
 use crate::settings::{Mode, Settings};
 use crate::source::Source;
 use crate::{load, worker};
-use sparsight::device::Stream;
 use sparsight::device::cuda::{Cuda, QueuedCount, RowLengthSummary, Stopwatch};
 use sparsight::device::gpu::InPlace;
+use sparsight::device::{DeviceError, Stream};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// Products before anything is done.
 const SETTLED: u64 = 8;
-/// Products of each that are timed.
-const REPEATS: usize = 3;
+/// Products of each kernel that are timed one by one.
+const SINGLES: usize = 3;
+/// Products of a window, and windows of each side.
+const WINDOW: usize = 8;
+const WINDOWS: usize = 3;
 /// A kernel is used if it takes at most this part of cuSPARSE's time.
 const GAIN: f64 = 0.97;
 /// Products after which a pattern begins from the start.
 const REVIEW: u64 = 4096;
+/// While the device is behind, each so many products it is asked whether the times are there.
+const ASKED_EACH: u64 = 16;
 /// `CU_STREAM_PER_THREAD`, which stands for another stream in each thread.
 const PER_THREAD: usize = 2;
 
@@ -42,6 +50,8 @@ pub(crate) struct Pattern {
     pub(crate) source: Arc<Source>,
     seen: AtomicU64,
     trial: Mutex<Trial>,
+    /// What the trial waits for, to be asked without its lock.
+    waits: AtomicU8,
     /// Kernels to be tried, once the worker has them; none if it found none.
     pub(crate) entrants: Arc<OnceLock<Vec<Entrant>>>,
     /// The kernel that is used, `None` for cuSPARSE.
@@ -53,12 +63,19 @@ pub(crate) struct Pattern {
     stream: AtomicUsize,
 }
 
+/// Values of `waits`: for nothing, for the worker, for the device.
+const NOTHING: u8 = 0;
+const WORKER: u8 = 1;
+const DEVICE: u8 = 2;
+
 /// Progress of a trial.
 #[derive(Debug, Default)]
 struct Trial {
     stage: Stage,
-    /// Times of cuSPARSE, then those of each entrant.
-    runs: Vec<Runs>,
+    /// Handle of the stream in which it is held.
+    stream: usize,
+    /// Single products of cuSPARSE, then of each entrant.
+    singles: Vec<Singles>,
 }
 
 #[derive(Debug, Default)]
@@ -67,12 +84,13 @@ enum Stage {
     Settling,
     Counting(QueuedCount),
     Loading,
-    Timing,
+    Singles,
+    Windows(Windows),
 }
 
-/// Products of one entrant.
+/// Single products of one side.
 #[derive(Debug, Default)]
-struct Runs {
+struct Singles {
     /// The first, which may load code, was not timed but has run.
     warm: bool,
     /// The kernel cannot run these products.
@@ -80,19 +98,38 @@ struct Runs {
     watches: Vec<Stopwatch>,
 }
 
-impl Runs {
+/// Windows of both sides in turn.
+#[derive(Debug)]
+struct Windows {
+    /// Place of the fastest kernel, and the times of single products of cuSPARSE and of it.
+    best: usize,
+    single: (f64, f64),
+    /// Products so far.
+    at: usize,
+    /// Windows of cuSPARSE and of the kernel.
+    watches: [Vec<Stopwatch>; 2],
+    open: Option<Stopwatch>,
+}
+
+impl Singles {
     fn is_complete(&self) -> bool {
-        self.is_out || self.watches.len() >= REPEATS
+        self.is_out || self.watches.len() >= SINGLES
     }
 
-    /// The least time, `None` while one is not known.
-    fn least(&self) -> Option<f64> {
-        if self.is_out {
-            return Some(f64::INFINITY);
-        }
-        let times = self.watches.iter().map(|watch| watch.time().ok().flatten().map(|time| time.0));
-        times.collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::min)
+    /// The least time; infinite for a kernel that cannot run.
+    fn least(&self) -> Result<Option<f64>, DeviceError> {
+        if self.is_out { Ok(Some(f64::INFINITY)) } else { least(&self.watches) }
     }
+}
+
+/// The least of some times; `None` while one is not known.
+fn least(watches: &[Stopwatch]) -> Result<Option<f64>, DeviceError> {
+    let mut least = f64::INFINITY;
+    for watch in watches {
+        let Some(time) = watch.time()? else { return Ok(None) };
+        least = least.min(time.0);
+    }
+    Ok(Some(least))
 }
 
 impl Pattern {
@@ -101,6 +138,7 @@ impl Pattern {
             source: Arc::new(source),
             seen: AtomicU64::new(0),
             trial: Mutex::default(),
+            waits: AtomicU8::new(NOTHING),
             entrants: Arc::default(),
             decided: OnceLock::new(),
             before: None,
@@ -139,14 +177,25 @@ impl Pattern {
             }
             _ => theirs(),
         };
-        let is_settling = seen <= SETTLED && Settings::get().mode != Mode::Verify;
-        if self.decided.get().is_some() || is_settling || worker::is_stopped() {
+        let has_to_wait = || match self.waits.load(Ordering::Relaxed) {
+            WORKER => self.entrants.get().is_none(),
+            DEVICE => !seen.is_multiple_of(ASKED_EACH),
+            _ => seen <= SETTLED && Settings::get().mode != Mode::Verify,
+        };
+        if self.decided.get().is_some() || has_to_wait() || worker::is_stopped() {
             return usual();
         }
         // Another thread multiplies with the same matrix: one of them tries.
         let Ok(mut trial) = self.trial.try_lock() else { return usual() };
         let Some(gpu) = gpu::of_context(self.source.key.context) else { return usual() };
         if Cuda::is_captured(stream(product)).unwrap_or(true) {
+            return usual();
+        }
+        if matches!(trial.stage, Stage::Settling) {
+            trial.stream = product.stream as usize;
+        }
+        // Two events tell a time only in one stream.
+        if trial.stream != product.stream as usize {
             return usual();
         }
         // SAFETY: as the caller promises.
@@ -213,29 +262,37 @@ impl Pattern {
                 Some(lengths) => self.load(gpu, product, Some(lengths)),
                 None => Stage::Counting(count),
             },
-            Stage::Loading if self.entrants.get().is_some() => Stage::Timing,
+            Stage::Loading if self.entrants.get().is_some() => Stage::Singles,
             other => other,
         };
-        if trial.runs.is_empty() {
-            trial.runs.push(Runs::default());
+        self.waits.store(NOTHING, Ordering::Relaxed);
+        if let Stage::Windows(windows) = &mut trial.stage {
+            // SAFETY: as the caller promises.
+            return unsafe { self.window(windows, gpu, product, theirs) };
+        }
+        if trial.singles.is_empty() {
+            trial.singles.push(Singles::default());
         }
         // cuSPARSE is timed while kernels are compiled.
-        if !trial.runs[0].is_complete() {
+        if !trial.singles[0].is_complete() {
             let run = || Ran { status: theirs(), as_asked: true };
-            return Some(timed(&mut trial.runs[0], gpu, product, &run));
+            return Some(timed(&mut trial.singles[0], gpu, product, &run));
         }
-        let (Stage::Timing, Some(entrants)) = (&trial.stage, self.entrants.get()) else { return None };
+        let (Stage::Singles, Some(entrants)) = (&trial.stage, self.entrants.get()) else {
+            if matches!(trial.stage, Stage::Loading) {
+                self.waits.store(WORKER, Ordering::Relaxed);
+            }
+            return None;
+        };
         if entrants.is_empty() {
             return self.decide(None);
         }
-        trial.runs.resize_with(entrants.len() + 1, Runs::default);
-        let open = (0..entrants.len()).find(|at| !trial.runs[at + 1].is_complete());
-        let Some(at) = open else {
-            return self.judge(trial, gpu, entrants);
-        };
-        let (kernel, runs) = (&entrants[at].1, &mut trial.runs[at + 1]);
+        trial.singles.resize_with(entrants.len() + 1, Singles::default);
+        let open = (0..entrants.len()).find(|at| !trial.singles[at + 1].is_complete());
+        let Some(at) = open else { return self.judge_singles(trial, gpu, entrants) };
+        let (kernel, singles) = (&entrants[at].1, &mut trial.singles[at + 1]);
         if !suits(kernel, product) {
-            runs.is_out = true;
+            singles.is_out = true;
             return None;
         }
         if !self.may_run(kernel, product) {
@@ -243,7 +300,7 @@ impl Pattern {
         }
         // SAFETY: as the caller promises.
         let run = || unsafe { self.by(kernel, product, theirs) };
-        Some(timed(runs, gpu, product, &run))
+        Some(timed(singles, gpu, product, &run))
     }
 
     /// Lets the worker find and load the kernels to be tried.
@@ -267,18 +324,87 @@ impl Pattern {
         Stage::Loading
     }
 
-    /// Decides by the times, once all are there.
-    fn judge(&self, trial: &mut Trial, gpu: &Gpu, entrants: &[Entrant]) -> Option<Status> {
-        let times = trial.runs.iter().map(Runs::least).collect::<Option<Vec<f64>>>()?;
-        gpu.keep(trial.runs.drain(..).flat_map(|runs| runs.watches));
+    /// Goes on with the fastest kernel, once all times of single products are there, if it gains anything.
+    fn judge_singles(&self, trial: &mut Trial, gpu: &Gpu, entrants: &[Entrant]) -> Option<Status> {
+        let times = match trial.singles.iter().map(Singles::least).collect::<Result<Option<Vec<f64>>, _>>() {
+            Ok(Some(times)) => times,
+            Ok(None) => return self.wait_for_device(),
+            Err(_) => return self.decide(None),
+        };
+        gpu.keep(trial.singles.drain(..).flat_map(|singles| singles.watches));
         let best = (0..entrants.len()).min_by(|a, b| times[a + 1].total_cmp(&times[b + 1]));
         let best = best.expect("there are entrants");
-        let gains = times[best + 1] <= GAIN * times[0];
-        if times[best + 1].is_finite() {
-            let timed = Some((times[0], entrants[best].0, times[best + 1], gains));
-            self.source.totals.tell(|told| told.timed = timed);
+        let single = (times[0], times[best + 1]);
+        if single.1 <= GAIN * single.0 {
+            let watches = [Vec::new(), Vec::new()];
+            trial.stage = Stage::Windows(Windows { best, single, at: 0, watches, open: None });
+            return None;
         }
-        self.decide(gains.then(|| Arc::clone(&entrants[best].1)))
+        if single.1.is_finite() {
+            self.tell(single, &entrants[best], false);
+        }
+        self.decide(None)
+    }
+
+    /// A product of a window; behind the last one the decision. `None` if it was not computed.
+    ///
+    /// # Safety
+    /// As [`Pattern::multiply`].
+    unsafe fn window(
+        &self,
+        windows: &mut Windows,
+        gpu: &Gpu,
+        product: &Product,
+        theirs: &dyn Fn() -> Status,
+    ) -> Option<Status> {
+        let Some(entrant) = self.entrants.get().and_then(|all| all.get(windows.best)) else {
+            return self.decide(None);
+        };
+        if windows.at == 2 * WINDOWS * WINDOW {
+            let (before, after) = match windows.watches.each_ref().map(|watches| least(watches)) {
+                [Ok(Some(before)), Ok(Some(after))] => (before, after),
+                [Ok(_), Ok(_)] => return self.wait_for_device(),
+                _ => return self.decide(None),
+            };
+            gpu.keep(windows.watches.iter_mut().flat_map(|watches| watches.drain(..)));
+            self.tell(windows.single, entrant, after <= before);
+            return self.decide((after <= before).then(|| Arc::clone(&entrant.1)));
+        }
+        let side = windows.at / WINDOW % 2;
+        if side == 1 && !(suits(&entrant.1, product) && self.may_run(&entrant.1, product)) {
+            return None;
+        }
+        if windows.at.is_multiple_of(WINDOW) {
+            windows.open = gpu.stopwatch().ok().filter(|watch| watch.begin(stream(product)).is_ok());
+        }
+        let ran = match side {
+            0 => Ran { status: theirs(), as_asked: true },
+            // SAFETY: as the caller promises.
+            _ => unsafe { self.by(&entrant.1, product, theirs) },
+        };
+        if !ran.as_asked {
+            self.decide(None);
+        }
+        windows.at += 1;
+        if windows.at.is_multiple_of(WINDOW) {
+            match windows.open.take().filter(|watch| watch.end(stream(product)).is_ok()) {
+                Some(watch) => windows.watches[side].push(watch),
+                // Once more.
+                None => windows.at -= WINDOW,
+            }
+        }
+        Some(ran.status)
+    }
+
+    /// The device is behind: times are asked for again after some products.
+    fn wait_for_device(&self) -> Option<Status> {
+        self.waits.store(DEVICE, Ordering::Relaxed);
+        None
+    }
+
+    /// Keeps the times of single products for the report.
+    fn tell(&self, (theirs, ours): (f64, f64), entrant: &Entrant, is_used: bool) {
+        self.source.totals.tell(|told| told.timed = Some((theirs, entrant.0, ours, is_used)));
     }
 
     fn decide(&self, kernel: Option<Arc<InPlace>>) -> Option<Status> {
@@ -306,14 +432,14 @@ pub(crate) fn stream(product: &Product) -> Stream<'_> {
 }
 
 /// Runs a product; from the second of these runs on between two events.
-fn timed(runs: &mut Runs, gpu: &Gpu, product: &Product, run: &dyn Fn() -> Ran) -> Status {
-    let watch = if runs.warm { gpu.stopwatch().ok() } else { None };
-    runs.warm = true;
+fn timed(singles: &mut Singles, gpu: &Gpu, product: &Product, run: &dyn Fn() -> Ran) -> Status {
+    let watch = if singles.warm { gpu.stopwatch().ok() } else { None };
+    singles.warm = true;
     let watch = watch.filter(|watch| watch.begin(stream(product)).is_ok());
     let Ran { status, as_asked } = run();
-    runs.is_out |= !as_asked;
+    singles.is_out |= !as_asked;
     if status == SUCCESS && as_asked {
-        runs.watches.extend(watch.filter(|watch| watch.end(stream(product)).is_ok()));
+        singles.watches.extend(watch.filter(|watch| watch.end(stream(product)).is_ok()));
     }
     status
 }

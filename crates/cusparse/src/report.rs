@@ -40,6 +40,8 @@ struct PatternReport {
     sparsight_s: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     candidate: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    used: Option<bool>,
     /// Best candidate of all formats, if it is faster than the one that is used; predicted times of both.
     #[serde(skip_serializing_if = "Option::is_none")]
     better: Option<Better>,
@@ -99,6 +101,7 @@ impl PatternReport {
             cusparse_s: timed.map(|(theirs, ..)| theirs),
             sparsight_s: timed.map(|(_, _, own, _)| own),
             candidate: timed.map(|(_, candidate, ..)| candidate.to_string()),
+            used: timed.map(|(.., used)| used),
             better,
             saved_s: saved,
             verified: (verified > 0).then_some(Verified { comparisons: verified, worst }),

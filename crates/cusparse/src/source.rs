@@ -4,10 +4,11 @@ use crate::gpu::Gpu;
 use crate::product::Key;
 use crate::totals::Totals;
 use crate::worker;
+use bytemuck::Pod;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Bytes that are read at a time: short enough that the thread that destroys the descriptor does not wait for long.
+/// Bytes that are read at a time: short enough that the program does not wait for long when it destroys the descriptor.
 const PIECE: usize = 16 << 20;
 
 /// What is known of a pattern beside its progress.
@@ -44,23 +45,27 @@ impl Source {
             self.read::<u32>(gpu, row_ptr, count)?.into_iter().map(u64::from).collect()
         };
         let is_sorted = offsets.is_sorted();
-        offsets.iter_mut().for_each(|offset| *offset = offset.wrapping_sub(base));
+        for offset in &mut offsets {
+            *offset = offset.wrapping_sub(base);
+        }
         (offsets[0] == 0 && is_sorted && offsets[count - 1] == nnz).then_some(offsets)
     }
 
     /// The columns, from 0 on. `None` if they cannot be read.
     pub(crate) fn columns(&self, gpu: &Gpu) -> Option<Vec<u32>> {
         let mut columns = self.read::<u32>(gpu, self.key.col_idx, self.key.nnz as usize)?;
-        columns.iter_mut().for_each(|column| *column = column.wrapping_sub(self.key.base as u32));
+        for column in &mut columns {
+            *column = column.wrapping_sub(self.key.base as u32);
+        }
         Some(columns)
     }
 
     /// A copy of an array of the program, as long as its descriptor lives.
-    pub(crate) fn read<N: Number>(&self, gpu: &Gpu, address: u64, count: usize) -> Option<Vec<N>> {
+    pub(crate) fn read<N: Pod>(&self, gpu: &Gpu, address: u64, count: usize) -> Option<Vec<N>> {
         let memory = gpu.cuda.as_gpu().gpu().memory();
-        let mut numbers = vec![N::default(); count];
+        let mut numbers = vec![N::zeroed(); count];
         let mut at = address;
-        for piece in bytes_of(&mut numbers).chunks_mut(PIECE) {
+        for piece in bytemuck::cast_slice_mut::<N, u8>(&mut numbers).chunks_mut(PIECE) {
             let _reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
             if self.is_gone.load(Ordering::SeqCst) || worker::is_stopped() {
                 return None;
@@ -72,16 +77,3 @@ impl Source {
         Some(numbers)
     }
 }
-
-/// The bytes of numbers.
-fn bytes_of<N: Number>(numbers: &mut [N]) -> &mut [u8] {
-    // SAFETY: they are numbers without padding, of which every pattern of bits is one.
-    unsafe { std::slice::from_raw_parts_mut(numbers.as_mut_ptr().cast(), size_of_val(numbers)) }
-}
-
-/// Numbers of which every pattern of bits is one.
-pub(crate) trait Number: Copy + Default {}
-impl Number for u32 {}
-impl Number for u64 {}
-impl Number for f32 {}
-impl Number for f64 {}

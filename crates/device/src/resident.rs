@@ -45,10 +45,6 @@ impl<T> DeviceSlice<'_, T> {
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
-
-    pub(crate) fn address(&self) -> u64 {
-        self.address
-    }
 }
 
 impl<T> DeviceSliceMut<'_, T> {
@@ -72,10 +68,6 @@ impl<T> DeviceSliceMut<'_, T> {
     /// Returns whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.len == 0
-    }
-
-    pub(crate) fn address(&self) -> u64 {
-        self.address
     }
 }
 

@@ -36,7 +36,7 @@ static __device__ __forceinline__ unsigned long long all_threads()
 // row i. Of a row longer than its slice is wide the first entries are taken.
 extern "C" __global__ void __launch_bounds__(BLOCK)
 lay_slices(unsigned long long places, unsigned long long nrows, unsigned long long slice,
-           const OFFSET* __restrict__ row_ptr, const unsigned int* __restrict__ csr_col_idx,
+           const OFFSET* __restrict__ csr_row_ptr, const unsigned int* __restrict__ csr_col_idx,
            const VALUE* __restrict__ csr_values, const unsigned int* __restrict__ permutation,
            const unsigned long long* __restrict__ slice_ptr, unsigned int* __restrict__ col_idx,
            VALUE* __restrict__ values)
@@ -45,8 +45,8 @@ lay_slices(unsigned long long places, unsigned long long nrows, unsigned long lo
         unsigned long long start = 0, length = 0;
         if (place < nrows) {
             const unsigned long long row = permutation ? permutation[place] : place;
-            start = row_ptr[row];
-            length = row_ptr[row + 1] - start;
+            start = csr_row_ptr[row];
+            length = csr_row_ptr[row + 1] - start;
         }
         const unsigned long long begin = slice_ptr[place / slice];
         const unsigned long long width = (slice_ptr[place / slice + 1] - begin) / slice;
@@ -61,15 +61,15 @@ lay_slices(unsigned long long places, unsigned long long nrows, unsigned long lo
 
 // JAD. `permutation`: the row at each place; `diagonal_ptr`: where diagonals begin.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-lay_diagonals(unsigned long long nrows, const OFFSET* __restrict__ row_ptr,
+lay_diagonals(unsigned long long nrows, const OFFSET* __restrict__ csr_row_ptr,
               const unsigned int* __restrict__ csr_col_idx, const VALUE* __restrict__ csr_values,
               const unsigned int* __restrict__ permutation, const unsigned long long* __restrict__ diagonal_ptr,
               unsigned int* __restrict__ col_idx, VALUE* __restrict__ values)
 {
     for (unsigned long long place = first_element(); place < nrows; place += all_threads()) {
         const unsigned long long row = permutation[place];
-        const unsigned long long start = row_ptr[row];
-        const unsigned long long length = row_ptr[row + 1] - start;
+        const unsigned long long start = csr_row_ptr[row];
+        const unsigned long long length = csr_row_ptr[row + 1] - start;
         for (unsigned long long k = 0; k < length; ++k) {
             const unsigned long long at = diagonal_ptr[k] + place;
             col_idx[at] = csr_col_idx[start + k];
@@ -81,14 +81,14 @@ lay_diagonals(unsigned long long nrows, const OFFSET* __restrict__ row_ptr,
 // COO, and the COO part of HYB: what each row has behind its first `skip` entries. `starts`: where that goes, or null
 // if it stays where it is; then only row_idx is written.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-lay_coo(unsigned long long nrows, unsigned long long skip, const OFFSET* __restrict__ row_ptr,
+lay_coo(unsigned long long nrows, unsigned long long skip, const OFFSET* __restrict__ csr_row_ptr,
         const unsigned int* __restrict__ csr_col_idx, const VALUE* __restrict__ csr_values,
         const unsigned long long* __restrict__ starts, unsigned int* __restrict__ row_idx,
         unsigned int* __restrict__ col_idx, VALUE* __restrict__ values)
 {
     for (unsigned long long row = first_element() / 32; row < nrows; row += all_threads() / 32) {
-        const unsigned long long start = row_ptr[row];
-        const unsigned long long length = row_ptr[row + 1] - start;
+        const unsigned long long start = csr_row_ptr[row];
+        const unsigned long long length = csr_row_ptr[row + 1] - start;
         const unsigned long long first = starts ? starts[row] : start;
         for (unsigned long long k = skip + threadIdx.x % 32; k < length; k += 32) {
             const unsigned long long at = first + k - skip;
@@ -103,12 +103,12 @@ lay_coo(unsigned long long nrows, unsigned long long skip, const OFFSET* __restr
 
 // DIA: marks the diagonals that hold an entry. Byte j - i + nrows - 1 of `marks` belongs to entry (i, j).
 extern "C" __global__ void __launch_bounds__(BLOCK)
-mark_diagonals(unsigned long long nrows, const OFFSET* __restrict__ row_ptr,
+mark_diagonals(unsigned long long nrows, const OFFSET* __restrict__ csr_row_ptr,
                const unsigned int* __restrict__ csr_col_idx, unsigned char* marks)
 {
     for (unsigned long long row = first_element() / 32; row < nrows; row += all_threads() / 32) {
-        const unsigned long long end = row_ptr[row + 1];
-        for (unsigned long long k = row_ptr[row] + threadIdx.x % 32; k < end; k += 32) {
+        const unsigned long long end = csr_row_ptr[row + 1];
+        for (unsigned long long k = csr_row_ptr[row] + threadIdx.x % 32; k < end; k += 32) {
             unsigned char* const mark = marks + (csr_col_idx[k] + (nrows - 1 - row));
             // Nearly always the mark is set already, and then nothing is written.
             if (!*mark) {
@@ -121,12 +121,12 @@ mark_diagonals(unsigned long long nrows, const OFFSET* __restrict__ row_ptr,
 // DIA: entry (i, i + offsets[d]) at d stride + i, 0 where there is none. `offsets` ascend, as columns do.
 extern "C" __global__ void __launch_bounds__(BLOCK)
 lay_offsets(unsigned long long stride, unsigned long long nrows, unsigned long long diagonals,
-            const OFFSET* __restrict__ row_ptr, const unsigned int* __restrict__ csr_col_idx,
+            const OFFSET* __restrict__ csr_row_ptr, const unsigned int* __restrict__ csr_col_idx,
             const VALUE* __restrict__ csr_values, const long long* __restrict__ offsets, VALUE* __restrict__ values)
 {
     for (unsigned long long row = first_element(); row < stride; row += all_threads()) {
-        unsigned long long k = row < nrows ? row_ptr[row] : 0;
-        const unsigned long long end = row < nrows ? row_ptr[row + 1] : 0;
+        unsigned long long k = row < nrows ? csr_row_ptr[row] : 0;
+        const unsigned long long end = row < nrows ? csr_row_ptr[row + 1] : 0;
         for (unsigned long long d = 0; d < diagonals; ++d) {
             const bool here = k < end && (long long)csr_col_idx[k] - (long long)row == offsets[d];
             values[d * stride + row] = here ? csr_values[k] : (VALUE)0;
@@ -141,11 +141,11 @@ struct BlockRow {
 };
 
 static __device__ __forceinline__ void open_block_row(BlockRow& rows, unsigned long long first, unsigned long long nrows,
-                                                      unsigned int side, const OFFSET* row_ptr)
+                                                      unsigned int side, const OFFSET* csr_row_ptr)
 {
     for (unsigned int i = 0; i < side; ++i) {
-        rows.at[i] = first + i < nrows ? row_ptr[first + i] : 0;
-        rows.end[i] = first + i < nrows ? row_ptr[first + i + 1] : 0;
+        rows.at[i] = first + i < nrows ? csr_row_ptr[first + i] : 0;
+        rows.end[i] = first + i < nrows ? csr_row_ptr[first + i + 1] : 0;
     }
 }
 
@@ -167,7 +167,7 @@ static __device__ __forceinline__ unsigned int next_block(const BlockRow& rows, 
 // its longest row of blocks.
 extern "C" __global__ void __launch_bounds__(BLOCK)
 count_blocks(unsigned long long nrows, unsigned long long wide_side, unsigned long long slice,
-             const OFFSET* __restrict__ row_ptr, const unsigned int* __restrict__ csr_col_idx,
+             const OFFSET* __restrict__ csr_row_ptr, const unsigned int* __restrict__ csr_col_idx,
              unsigned long long* __restrict__ stored, unsigned long long* __restrict__ touched)
 {
     const unsigned int side = (unsigned int)wide_side;
@@ -175,7 +175,7 @@ count_blocks(unsigned long long nrows, unsigned long long wide_side, unsigned lo
     // A whole number of warps where a slice is one.
     for (unsigned long long place = first_element(); place < slices * slice; place += all_threads()) {
         BlockRow rows;
-        open_block_row(rows, place * side, nrows, side, row_ptr);
+        open_block_row(rows, place * side, nrows, side, csr_row_ptr);
         unsigned long long length = 0;
         for (unsigned int block; (block = next_block(rows, side, csr_col_idx)) != PAD; ++length) {
             for (unsigned int i = 0; i < side; ++i) {
@@ -199,7 +199,7 @@ count_blocks(unsigned long long nrows, unsigned long long wide_side, unsigned lo
 
 extern "C" __global__ void __launch_bounds__(BLOCK)
 lay_blocks(unsigned long long nrows, unsigned long long wide_side, unsigned long long slice,
-           const OFFSET* __restrict__ row_ptr, const unsigned int* __restrict__ csr_col_idx,
+           const OFFSET* __restrict__ csr_row_ptr, const unsigned int* __restrict__ csr_col_idx,
            const VALUE* __restrict__ csr_values, const unsigned long long* __restrict__ slice_ptr,
            unsigned int* __restrict__ col_idx, VALUE* __restrict__ values)
 {
@@ -208,7 +208,7 @@ lay_blocks(unsigned long long nrows, unsigned long long wide_side, unsigned long
     for (unsigned long long place = first_element(); place < slices * slice; place += all_threads()) {
         const unsigned long long s = place / slice, lane = place % slice;
         BlockRow rows;
-        open_block_row(rows, place * side, nrows, side, row_ptr);
+        open_block_row(rows, place * side, nrows, side, csr_row_ptr);
         for (unsigned long long at = slice_ptr[s]; at < slice_ptr[s + 1]; at += slice) {
             const unsigned int block = next_block(rows, side, csr_col_idx);
             col_idx[at + lane] = block;
@@ -296,9 +296,9 @@ static __device__ __forceinline__ unsigned int difference(const unsigned int* cs
 // BRO-ELL: the bits that the differences in each column of each slice need, and the symbols of each slice.
 // `column_ptr`: the first column of each slice.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-bro_widths(unsigned long long nrows, unsigned long long slice, const OFFSET* __restrict__ row_ptr,
+bro_widths(unsigned long long nrows, unsigned long long slice, const OFFSET* __restrict__ csr_row_ptr,
            const unsigned int* __restrict__ csr_col_idx, const unsigned long long* __restrict__ column_ptr,
-           unsigned char* __restrict__ bits, unsigned long long* __restrict__ symbols_a_slice)
+           unsigned char* __restrict__ bits, unsigned long long* __restrict__ symbols_per_slice)
 {
     const unsigned long long slices = (nrows + slice - 1) / slice;
     const unsigned int lane = threadIdx.x % 32;
@@ -311,8 +311,8 @@ bro_widths(unsigned long long nrows, unsigned long long slice, const OFFSET* __r
         for (unsigned long long k = lane; k < width; k += 32) {
             unsigned int all = 0;
             for (unsigned long long row = first; row < first + rows; ++row) {
-                const unsigned long long start = row_ptr[row];
-                if (k < row_ptr[row + 1] - start) {
+                const unsigned long long start = csr_row_ptr[row];
+                if (k < csr_row_ptr[row + 1] - start) {
                     all |= difference(csr_col_idx, start, k);
                 }
             }
@@ -324,14 +324,14 @@ bro_widths(unsigned long long nrows, unsigned long long slice, const OFFSET* __r
             total += __shfl_xor_sync(0xffffffffu, total, lanes);
         }
         if (lane == 0) {
-            symbols_a_slice[s] = rows * ((total + SYMBOL_BITS - 1) / SYMBOL_BITS);
+            symbols_per_slice[s] = rows * ((total + SYMBOL_BITS - 1) / SYMBOL_BITS);
         }
     }
 }
 
 // BRO-ELL: symbols and values. `symbol_ptr`: the first symbol of each slice; `bits`: as bro_widths found them.
 extern "C" __global__ void __launch_bounds__(BLOCK)
-bro_pack(unsigned long long nrows, unsigned long long slice, const OFFSET* __restrict__ row_ptr,
+bro_pack(unsigned long long nrows, unsigned long long slice, const OFFSET* __restrict__ csr_row_ptr,
          const unsigned int* __restrict__ csr_col_idx, const VALUE* __restrict__ csr_values,
          const unsigned long long* __restrict__ column_ptr, const unsigned long long* __restrict__ symbol_ptr,
          const unsigned char* __restrict__ bits, unsigned long long* __restrict__ symbols,
@@ -343,8 +343,8 @@ bro_pack(unsigned long long nrows, unsigned long long slice, const OFFSET* __res
         const unsigned long long stride = left < slice ? left : slice;
         const unsigned long long first_column = column_ptr[s];
         const unsigned long long width = column_ptr[s + 1] - first_column;
-        const unsigned long long start = row_ptr[row];
-        const unsigned long long length = row_ptr[row + 1] - start;
+        const unsigned long long start = csr_row_ptr[row];
+        const unsigned long long length = csr_row_ptr[row + 1] - start;
         VALUE* const row_values = values + first_column * slice + row % slice;
         unsigned long long next = symbol_ptr[s] + row % slice;
         unsigned long long symbol = 0;

@@ -1,5 +1,5 @@
 // The least and the largest length of the rows of CSR, and the sum of the squares of the lengths: what decision rules ask of row offsets,
-// counted in the stream of whoever owns them.
+// counted in the stream of their owner.
 //
 // Mapping   thread i of all threads of the launch does the rows i, i + threads, ...; the number of blocks is free. The last block of
 //           the launch to end writes the answer.

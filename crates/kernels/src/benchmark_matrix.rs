@@ -10,9 +10,7 @@
 
 use crate::RowLengthDistribution;
 use serde::{Deserialize, Serialize};
-use sparsight_matrix::{
-    BLOCK_SIDES, BlockCount, Bytes, Csr, Dtype, Features, Format, HybSplit, PaddedSizes, Scalar, mix,
-};
+use sparsight_matrix::{Bytes, Csr, Dtype, Features, Format, Scalar, mix};
 use std::fmt;
 
 /// Placement of the columns of a benchmark matrix.
@@ -95,38 +93,8 @@ impl BenchmarkMatrix {
 
     /// Bytes with `nnz` non-zeros, `longest` of them in the longest row.
     pub(crate) fn bytes_with(&self, nnz: u64, longest: u64, format: Format, dtype: Dtype) -> Bytes {
-        let matrix = format.device_bytes(&self.outline(nnz, longest), dtype).0;
+        let matrix = format.device_bytes(&Features::largest(self.nrows, nnz, longest), dtype).0;
         Bytes(matrix.saturating_add(self.nrows.saturating_mul(2 * dtype.bytes())))
-    }
-
-    /// Features from which sizes follow. HYB counts as COO: the ELL part of rows of one length takes no more; DIA has as many diagonals,
-    /// and BSR as many blocks, as it stores at all.
-    fn outline(&self, nnz: u64, longest: u64) -> Features {
-        let most_blocks = BLOCK_SIDES.map(|side| {
-            let most = BlockCount::most(nnz, side);
-            BlockCount { blocks: most, stored: most, longest: 0 }
-        });
-        Features {
-            nrows: self.nrows,
-            ncols: self.nrows,
-            nnz,
-            empty_rows: 0,
-            row_min: 0,
-            row_max: longest,
-            row_mode: longest,
-            row_quantiles: [longest; 7],
-            row_std: 0.0,
-            hyb: HybSplit { width: 0, coo_nnz: nnz },
-            bandwidth: 0,
-            diagonals: Some(Features::most_diagonals(self.nrows, nnz)),
-            blocks: Some(most_blocks),
-            bins: None,
-            tiles: None,
-            team_blocks: None,
-            x_reuse: 0.0,
-            padded: PaddedSizes::default(),
-            locality: None,
-        }
     }
 
     /// Column of entry `k` of row `row`, which has `length` entries; strictly increasing in `k`, below `nrows`.

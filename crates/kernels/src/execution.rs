@@ -40,10 +40,7 @@ impl Execution {
 /// The one name used in flags and reports.
 impl fmt::Display for Execution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Sequential => "sequential",
-            Self::Fused => "fused",
-        })
+        self.serialize(f)
     }
 }
 

@@ -7,7 +7,7 @@ use crate::StripUnit;
 use crate::cpu::CpuProducts;
 use crate::recipe::{Knobs, Recipe};
 pub use sparsight_matrix::Elsewhere;
-use sparsight_matrix::{BLOCK_SIDES, Features, Format, Knob, Locality, THREAD_BLOCKS, TeamBlocks};
+use sparsight_matrix::{Features, Format, Knob, Locality, THREAD_BLOCKS, TeamBlocks};
 use std::fmt;
 
 /// Kernels that differ in their knobs, as data: a table of everything that is asked about them.
@@ -177,8 +177,7 @@ pub(crate) fn work_of_teams(threads: u32, block: u32, f: &Features) -> WarpWork 
 /// Steps of rows of blocks, each of which takes a thread along `side` entries of its row. If they were not counted, as many blocks
 /// as the longest row needs at least.
 pub(crate) fn work_of_blocks(side: u32, threads: u32, f: &Features) -> WarpWork {
-    let count =
-        f.blocks.zip(BLOCK_SIDES.iter().position(|known| *known == side)).map(|(blocks, at)| blocks[at]);
+    let count = f.blocks_of(side);
     let longest = count.map_or(0, |count| count.longest * u64::from(side)).max(f.row_max);
     // A slice of 32 rows of blocks is worked on by as many warps as a block has rows.
     let steps = count.map_or(0, |count| count.stored / 32 * u64::from(side * side));
@@ -201,7 +200,7 @@ mod tests {
             let family = kernel.family();
             assert!(!family.name.is_empty() && !family.summary.is_empty(), "{kernel:?}");
             let launches = |recipe: &Recipe| {
-                recipe.steps.iter().all(|step| !step.entry.is_empty() && !step.args.is_empty())
+                recipe.steps.iter().all(|step| !step.entry.is_empty() && !recipe.args(step).is_empty())
             };
             let is_stated =
                 |recipe: &Recipe| !recipe.sources.is_empty() && !recipe.steps.is_empty() && launches(recipe);

@@ -48,8 +48,9 @@ const FUNCTION: &str = "static __device__ __forceinline__ void";
 
 /// The one entry point and its number of arguments, if they can be part of a fused launch.
 fn entry_point(kernel: Kernel) -> Option<(&'static str, usize)> {
-    let [step] = kernel.recipe()?.steps else { return None };
-    let args = 1 + step.args.len();
+    let recipe = kernel.recipe()?;
+    let [step] = recipe.steps else { return None };
+    let args = 1 + recipe.args(step).len();
     (args <= FUSED_ARGS).then_some((step.entry, args))
 }
 

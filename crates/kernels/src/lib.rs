@@ -50,8 +50,8 @@ pub use recipe::{Knobs, LaunchArg, LaunchStep, PlannedLaunch, Recipe, Teams};
 pub use row_length_distribution::RowLengthDistribution;
 pub use selection::{ParseSelectionError, Selection};
 pub use source::{
-    DOT_PIECES, HELPER_BLOCK, KernelSource, benchmark_matrix_source, conversion_source, row_lengths_source,
-    source, timing_source, vector_source,
+    DOT_PIECES, HELPER_BLOCK, KernelSource, benchmark_matrix_source, conversion_parameters,
+    conversion_source, row_lengths_source, source, timing_source, vector_source,
 };
 pub use sparsight_matrix::{Format, ParseFormatError};
 pub use strip::{Strip, StripUnit};

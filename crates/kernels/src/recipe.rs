@@ -1,12 +1,11 @@
 //! Recipes: the launches of a kernel as data, with entry points, numbers of thread blocks, and arguments in their order.
 //!
 //! ```text
-//! csr_vector(first_row, nrows, row_ptr, col_idx, values, x, y, alpha, beta)        the kernel's own parameters
-//!                       "nrows" "row_ptr" "col_idx" "values" "x" "y" "alpha" "beta"    the recipe names them again
+//! csr_vector(first_row, nrows, row_ptr, col_idx, values, x, y, alpha, beta)
 //! ```
-//! A name is one of the matrix' numbers or arrays ([`sparsight_matrix::Stored`]), or of the product: `x`, `y`, `alpha`,
-//! `beta`. The first argument, of which row, tile or run the first block starts with, is not named: cutting a product into
-//! launches and launches into parts of a larger one takes nothing but another first argument.
+//! The arguments are the kernel's parameters by name. A name is one of the matrix' numbers or arrays ([`sparsight_matrix::Stored`]),
+//! or of the product: `x`, `y`, `alpha`, `beta`. The first argument is the row, tile or run that the first block starts with: cutting
+//! a product into launches and launches into parts of a larger one takes nothing but another first argument.
 //!
 //! Every device that launches kernels runs the same recipe: a GPU, and the emulator of the tests.
 
@@ -41,8 +40,6 @@ pub struct LaunchStep {
     pub part: &'static str,
     /// Number and size of the teams of threads; `number` looks up a number of the matrix.
     pub teams: fn(number: &NumberOf<'_>, knobs: Knobs, block: u32) -> Teams,
-    /// Arguments behind the first, by name.
-    pub args: &'static [&'static str],
     /// True if it is written to begin before the launch in front of it has ended.
     pub may_overlap: bool,
 }
@@ -57,13 +54,11 @@ pub struct Teams {
 }
 
 impl LaunchStep {
-    /// One thread per row of the whole matrix, after the launch in front of it. A family states the entry and its arguments, and what
-    /// else differs.
+    /// One thread per row of the whole matrix, after the launch in front of it. A family states the entry, and what else differs.
     pub const BASE: Self = Self {
         entry: "",
         part: "",
         teams: |number, _, _| Teams { count: number("nrows"), threads: 1 },
-        args: &[],
         may_overlap: false,
     };
 }
@@ -114,6 +109,16 @@ pub enum LaunchArg {
 }
 
 impl Recipe {
+    /// Names of the arguments of a step behind the first: the parameters of its kernel.
+    ///
+    /// # Panics
+    /// If the sources lack the kernel.
+    pub fn args(&self, step: &LaunchStep) -> Vec<&'static str> {
+        let mut kernels = self.sources.iter().flat_map(|text| kernels_in(text));
+        let kernel = kernels.find(|(name, _)| *name == step.entry);
+        kernel.expect("the sources have the kernels of the steps").1.split_off(1)
+    }
+
     /// The launches of a kernel with these knobs and threads a block on a matrix whose numbers `number` knows: nearly always
     /// one a step; none for a step without anything to do, more where a step needs more than `most_blocks`.
     ///
@@ -131,10 +136,10 @@ impl Recipe {
             let of_part = |name: &str| number(&[step.part, name].concat()).or_else(|| number(name));
             let known = |name: &str| of_part(name).expect("a recipe names numbers of its format");
             let teams = (step.teams)(&known, knobs, block);
-            let args: Vec<LaunchArg> = step
-                .args
-                .iter()
-                .map(|&name| match name {
+            let args: Vec<LaunchArg> = self
+                .args(step)
+                .into_iter()
+                .map(|name| match name {
                     "x" => LaunchArg::X,
                     "y" => LaunchArg::Y,
                     "alpha" => LaunchArg::Alpha,
@@ -162,6 +167,18 @@ impl Recipe {
     }
 }
 
+/// Names of the kernels in CUDA source of this crate, and of their parameters.
+pub(crate) fn kernels_in(text: &'static str) -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let last_word = move |text: &'static str| text.rsplit(|c| !is_of_name(c)).find(|word| !word.is_empty());
+    text.split("__global__ void").skip(1).filter_map(move |kernel| {
+        let head = kernel.trim_start();
+        let behind = if head.starts_with("__launch_bounds__") { head.split_once(')')?.1 } else { head };
+        let (name, rest) = behind.split_once('(')?;
+        Some((name.trim(), rest.split_once(')')?.0.split(',').filter_map(last_word).collect()))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,11 +186,14 @@ mod tests {
     const MOST: u32 = (1 << 31) - 1;
 
     static BY_ROWS: Recipe = Recipe {
+        sources: &[
+            "__global__ void __launch_bounds__(BLOCK)\nk(unsigned long long first_row, unsigned long long nrows,\n\
+            unsigned long long width, const VALUE* __restrict__ values, const VALUE* x, VALUE *y, double alpha, double beta)\n{}",
+        ],
         steps: &[LaunchStep {
             entry: "k",
             part: "ell.",
             teams: |number, knobs, _| Teams { count: number("nrows"), threads: knobs[0] },
-            args: &["nrows", "width", "values", "x", "y", "alpha", "beta"],
             ..LaunchStep::BASE
         }],
         ..Recipe::BASE

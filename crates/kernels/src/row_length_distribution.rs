@@ -37,15 +37,6 @@ impl RowLengthDistribution {
     /// All, in the order in which tables list them and a device is instrumented with them.
     pub const ALL: [Self; 3] = [Self::Constant, Self::Uniform, Self::Normal];
 
-    /// The one name used in flags, records and reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Constant => "constant",
-            Self::Uniform => "uniform",
-            Self::Normal => "normal",
-        }
-    }
-
     /// Returns whether rows differ.
     pub const fn is_drawn(self) -> bool {
         !matches!(self, Self::Constant)
@@ -89,16 +80,17 @@ fn nearly_normal(bits: u64) -> i64 {
     (sum + 6) as i64 - 6 * ONE as i64
 }
 
+/// The one name used in flags, records and reports.
 impl fmt::Display for RowLengthDistribution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
+        self.serialize(f)
     }
 }
 
 impl FromStr for RowLengthDistribution {
     type Err = String;
     fn from_str(s: &str) -> Result<Self, String> {
-        let found = Self::ALL.into_iter().find(|d| d.name() == s);
+        let found = Self::ALL.into_iter().find(|d| d.to_string() == s);
         found.ok_or_else(|| format!("unknown row lengths '{s}': constant, uniform or normal"))
     }
 }
@@ -123,7 +115,7 @@ mod tests {
     #[test]
     fn names_read_back() {
         for distribution in RowLengthDistribution::ALL {
-            assert_eq!(distribution.name().parse(), Ok(distribution));
+            assert_eq!(distribution.to_string().parse(), Ok(distribution));
         }
         assert!("poisson".parse::<RowLengthDistribution>().unwrap_err().contains("uniform"));
     }

@@ -5,6 +5,7 @@
 //! or a `double`. Kernels that multiply end with `x, y, alpha, beta` and compute `y = alpha A x + beta y`.
 
 use crate::Candidate;
+use crate::recipe::kernels_in;
 use sparsight_matrix::Dtype;
 
 /// Threads a block of the kernels that generate, convert, fill and flush; they take any number of blocks.
@@ -60,14 +61,7 @@ pub fn benchmark_matrix_source(dtype: Dtype, offset_bytes: u64) -> KernelSource 
     KernelSource {
         text: BENCHMARK_MATRIX.to_owned(),
         definitions: vec![vectors(dtype), format!("BLOCK={HELPER_BLOCK}"), offset(offset_bytes)],
-        entry_points: names(&[
-            "generate_row_ptr",
-            "generate_entries",
-            "generate_ell",
-            "generate_jad",
-            "random_x",
-            "poison",
-        ]),
+        entry_points: entry_points(BENCHMARK_MATRIX),
     }
 }
 
@@ -82,22 +76,17 @@ pub fn conversion_source(dtype: Dtype, offset_bytes: u64) -> KernelSource {
             format!("BLOCK={HELPER_BLOCK}"),
             offset(offset_bytes),
         ],
-        entry_points: names(&[
-            "lay_slices",
-            "lay_diagonals",
-            "lay_coo",
-            "mark_diagonals",
-            "lay_offsets",
-            "count_blocks",
-            "lay_blocks",
-            "place_values",
-            "to_order",
-            "from_order",
-            "take_columns",
-            "bro_widths",
-            "bro_pack",
-        ]),
+        entry_points: entry_points(CONVERT),
     }
+}
+
+/// Names of the parameters of a routine of [`conversion_source`], in order.
+///
+/// # Panics
+/// If there is no such routine.
+pub fn conversion_parameters(routine: &str) -> Vec<&'static str> {
+    let found = kernels_in(CONVERT).find(|(name, _)| *name == routine);
+    found.expect("a layout names routines of the source").1
 }
 
 /// Source of the kernels that timing needs: one that waits for the host, one that does nothing, and one that
@@ -106,7 +95,7 @@ pub fn timing_source() -> KernelSource {
     KernelSource {
         text: SPIN.to_owned(),
         definitions: vec![format!("BLOCK={HELPER_BLOCK}")],
-        entry_points: names(&["spin", "empty", "read_all"]),
+        entry_points: entry_points(SPIN),
     }
 }
 
@@ -115,7 +104,7 @@ pub fn row_lengths_source() -> KernelSource {
     KernelSource {
         text: ROW_LENGTHS.to_owned(),
         definitions: vec![format!("BLOCK={HELPER_BLOCK}")],
-        entry_points: names(&["row_lengths"]),
+        entry_points: entry_points(ROW_LENGTHS),
     }
 }
 
@@ -124,12 +113,12 @@ pub fn vector_source(dtype: Dtype) -> KernelSource {
     KernelSource {
         text: VECTORS.to_owned(),
         definitions: vec![vectors(dtype), format!("BLOCK={HELPER_BLOCK}"), format!("PIECES={DOT_PIECES}")],
-        entry_points: names(&["combine", "dot_pieces", "dot_sum"]),
+        entry_points: entry_points(VECTORS),
     }
 }
 
-fn names(names: &[&str]) -> Vec<String> {
-    names.iter().map(|&name| name.to_owned()).collect()
+fn entry_points(text: &'static str) -> Vec<String> {
+    kernels_in(text).map(|(name, _)| name.to_owned()).collect()
 }
 
 /// Type of the values of the matrix.
@@ -215,7 +204,7 @@ mod tests {
             for step in recipe.steps {
                 let all = parameters(&text, step.entry);
                 assert!(all[0].starts_with("first_"), "{kernel}: {all:?}");
-                assert_eq!(all[1..], *step.args, "{kernel}: {}", step.entry);
+                assert_eq!(all[1..], recipe.args(step), "{kernel}: {}", step.entry);
             }
         }
     }

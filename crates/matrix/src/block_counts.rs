@@ -85,20 +85,21 @@ pub(crate) struct BlockCounter {
 impl BlockCounter {
     /// Empty counts. Examines a 32nd of the rows of `a`, in parallel, to count later only sizes that may fit.
     pub(crate) fn for_matrix(a: Pattern<'_>) -> Self {
-        let most = BLOCK_SIDES.map(|side| BlockCount::most(a.nnz() as u64, side));
+        let most = BLOCK_SIDES.map(|side| BlockCount::most(a.col_idx.len() as u64, side));
         Self { fits: fitting(a), most, found: Default::default() }
     }
 
     /// Adds neighbouring rows of the matrix that it was made for, which begin with a multiple of [`BLOCK_COUNT_ROWS`] and end so or
     /// with the matrix.
-    pub(crate) fn add(&self, a: Pattern<'_>, rows: Range<usize>, union: &mut Union) {
-        if a.row_ptr()[rows.start] == a.row_ptr()[rows.end] {
+    pub(crate) fn add(&self, a: Pattern<'_>, rows: Range<usize>) {
+        if a.row_ptr[rows.start] == a.row_ptr[rows.end] {
             return;
         }
         let found = |at: usize| self.found[at][0].load(Relaxed);
         let open = std::array::from_fn(|at| self.fits[at] && found(at) <= self.most[at]);
         if open != [false; 4] {
-            for ([blocks, stored, longest], count) in self.found.iter().zip(of_rows(a, rows, open, union)) {
+            let counts = of_rows(a, rows, open, &mut Union::default());
+            for ([blocks, stored, longest], count) in self.found.iter().zip(counts) {
                 blocks.fetch_add(count.blocks, Relaxed);
                 stored.fetch_add(count.stored, Relaxed);
                 longest.fetch_max(count.longest, Relaxed);
@@ -129,24 +130,22 @@ pub(crate) fn block_count(a: Pattern<'_>, side: u32) -> BlockCount {
     let at = at.expect("blocks of that size are in the catalogue");
     let mut counter = BlockCounter::for_matrix(a);
     counter.fits = std::array::from_fn(|other| other == at && counter.fits[at]);
-    (0..tasks(a))
-        .into_par_iter()
-        .for_each_init(Union::default, |union, task| counter.add(a, rows(a, task), union));
+    (0..tasks(a)).into_par_iter().for_each(|task| counter.add(a, rows(a, task)));
     counter.counts()[at]
 }
 
 fn tasks(a: Pattern<'_>) -> usize {
-    a.nrows().div_ceil(BLOCK_COUNT_ROWS)
+    a.nrows.div_ceil(BLOCK_COUNT_ROWS)
 }
 
 fn rows(a: Pattern<'_>, task: usize) -> Range<usize> {
-    task * BLOCK_COUNT_ROWS..((task + 1) * BLOCK_COUNT_ROWS).min(a.nrows())
+    task * BLOCK_COUNT_ROWS..((task + 1) * BLOCK_COUNT_ROWS).min(a.nrows)
 }
 
 /// Sizes that may fit, from a first look unless the matrix is small. Larger blocks are made of smaller ones: where those of 2 store
 /// too many entries, those of 4 and 6 do, and where those of 3, those of 6; but for rounding, which is no matter in large ones.
 fn fitting(a: Pattern<'_>) -> [bool; 4] {
-    if a.nnz() <= COUNTED_WHOLE || looks(a) < LEAST_LOOKS {
+    if a.col_idx.len() <= COUNTED_WHOLE || looks(a) < LEAST_LOOKS {
         return [true; 4];
     }
     let [two, three, ..] = looked_at(a, [true, true, false, false]);
@@ -156,7 +155,7 @@ fn fitting(a: Pattern<'_>) -> [bool; 4] {
 
 /// Number of groups of rows in a first look: one of every [`LOOKED_AT_FIRST`] whole ones.
 fn looks(a: Pattern<'_>) -> usize {
-    a.nrows() / (LOOK_ROWS * LOOKED_AT_FIRST)
+    a.nrows / (LOOK_ROWS * LOOKED_AT_FIRST)
 }
 
 /// Sizes among `wanted` that do not store too many entries in a 32nd of the rows. These rows are chosen by position, without
@@ -168,7 +167,7 @@ fn looked_at(a: Pattern<'_>, wanted: [bool; 4]) -> [bool; 4] {
     };
     let groups = (0..looks(a)).into_par_iter().map(group);
     let look = groups.map_init(Union::default, |union, rows| Look {
-        nnz: a.row_ptr()[rows.end] - a.row_ptr()[rows.start],
+        nnz: a.row_ptr[rows.end] - a.row_ptr[rows.start],
         blocks: of_rows(a, rows, wanted, union).map(|count| count.blocks),
     });
     let Look { nnz, blocks } = look.reduce(Look::default, Look::merge);

@@ -202,14 +202,14 @@ fn strip_of(ors: &mut [u32; STRIP], columns: usize) -> &mut [u32] {
 /// Sets `ors` to the OR of the differences at entries `start ..` of the rows, as many as `ors` holds, and to 0 where no
 /// row has an entry.
 fn or_differences(a: Pattern<'_>, rows: Range<usize>, start: usize, ors: &mut [u32]) {
-    let offsets = &a.row_ptr()[rows.start..=rows.end];
+    let offsets = &a.row_ptr[rows.start..=rows.end];
     if start == 0 && ors.len() <= short::LANES {
-        return short::or_differences(a.col_idx(), offsets, ors);
+        return short::or_differences(a.col_idx, offsets, ors);
     }
     ors.fill(0);
     let Some((first, others)) = ors.split_first_mut() else { return };
     for ends in offsets.windows(2) {
-        let row = &a.col_idx()[ends[0] as usize..ends[1] as usize];
+        let row = &a.col_idx[ends[0] as usize..ends[1] as usize];
         let Some(&col) = row.get(start) else { continue };
         *first |= col.wrapping_sub(if start == 0 { BEFORE_FIRST } else { row[start - 1] });
         for (or, neighbours) in others.iter_mut().zip(row[start..].windows(2)) {
@@ -220,7 +220,7 @@ fn or_differences(a: Pattern<'_>, rows: Range<usize>, start: usize, ors: &mut [u
 
 /// Entries of the longest of `rows`.
 fn longest(a: Pattern<'_>, rows: &Range<usize>) -> usize {
-    let ends = a.row_ptr()[rows.start..=rows.end].windows(2);
+    let ends = a.row_ptr[rows.start..=rows.end].windows(2);
     ends.map(|ends| (ends[1] - ends[0]) as usize).max().unwrap_or(0)
 }
 

@@ -254,10 +254,12 @@ impl<T: Scalar> From<&Csr<T>> for MatrixSize {
 /// this crate instead of the calling one, which may be compiled for size.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pattern<'a> {
-    nrows: usize,
-    ncols: usize,
-    row_ptr: &'a [u64],
-    col_idx: &'a [u32],
+    pub(crate) nrows: usize,
+    pub(crate) ncols: usize,
+    /// `nrows + 1` offsets into the columns.
+    pub(crate) row_ptr: &'a [u64],
+    /// Column of every non-zero, row by row.
+    pub(crate) col_idx: &'a [u32],
 }
 
 impl<'a, T: Scalar> From<&'a Csr<T>> for Pattern<'a> {
@@ -267,28 +269,6 @@ impl<'a, T: Scalar> From<&'a Csr<T>> for Pattern<'a> {
 }
 
 impl<'a> Pattern<'a> {
-    pub(crate) fn nrows(self) -> usize {
-        self.nrows
-    }
-
-    pub(crate) fn ncols(self) -> usize {
-        self.ncols
-    }
-
-    pub(crate) fn nnz(self) -> usize {
-        self.col_idx.len()
-    }
-
-    /// `nrows + 1` offsets into the columns.
-    pub(crate) fn row_ptr(self) -> &'a [u64] {
-        self.row_ptr
-    }
-
-    /// Column of every non-zero, row by row.
-    pub(crate) fn col_idx(self) -> &'a [u32] {
-        self.col_idx
-    }
-
     /// Columns of row `row`, ascending.
     ///
     /// # Panics

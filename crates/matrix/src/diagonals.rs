@@ -33,17 +33,17 @@ const ROWS_PER_TASK: usize = 4096;
 impl DiagonalSet {
     /// The empty set, for the diagonals of `a`.
     pub(crate) fn for_matrix(a: Pattern<'_>) -> Self {
-        let bits = a.nrows() + a.ncols();
+        let bits = a.nrows + a.ncols;
         let words = (0..bits.div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
-        let most = most_diagonals(a.nrows() as u64, a.nnz() as u64);
-        Self { words, found: AtomicU64::new(0), most, nrows: a.nrows() }
+        let most = most_diagonals(a.nrows as u64, a.col_idx.len() as u64);
+        Self { words, found: AtomicU64::new(0), most, nrows: a.nrows }
     }
 
     /// The diagonals of `a`. O(nnz), in parallel.
     pub(crate) fn of(a: Pattern<'_>) -> Self {
         let set = Self::for_matrix(a);
-        let tasks = (0..a.nrows()).into_par_iter().step_by(ROWS_PER_TASK);
-        tasks.for_each(|start| set.add(a, start..(start + ROWS_PER_TASK).min(a.nrows())));
+        let tasks = (0..a.nrows).into_par_iter().step_by(ROWS_PER_TASK);
+        tasks.for_each(|start| set.add(a, start..(start + ROWS_PER_TASK).min(a.nrows)));
         set
     }
 
@@ -52,8 +52,8 @@ impl DiagonalSet {
     /// Most rows of a matrix with few diagonals are one of the rows above, moved as far to the right as they stand below: their
     /// diagonals are those of that row, which is counted where it stands. Rows of one length are compared all at once.
     pub(crate) fn add(&self, a: Pattern<'_>, rows: Range<usize>) {
-        let ptr = a.row_ptr();
-        let cols = |rows: Range<usize>| &a.col_idx()[ptr[rows.start] as usize..ptr[rows.end] as usize];
+        let ptr = a.row_ptr;
+        let cols = |rows: Range<usize>| &a.col_idx[ptr[rows.start] as usize..ptr[rows.end] as usize];
         let length = |row: usize| ptr[row + 1] - ptr[row];
         let is_known = |rows: Range<usize>, step: usize| {
             rows.start >= step && is_moved(cols(rows.start - step..rows.end - step), cols(rows), step as u32)

@@ -19,15 +19,23 @@
 //! available_memory, spy         memory that this process may take; a picture of the pattern
 //! ```
 
-/// Serialises types by their text: as [`Display`](std::fmt::Display) writes it and [`FromStr`](std::str::FromStr) reads it.
+/// Serialises types by their text: as [`Display`](std::fmt::Display) writes it.
 #[macro_export]
-macro_rules! serde_as_text {
+macro_rules! serialize_as_text {
     ($($name:ty),+) => { $(
         impl serde::Serialize for $name {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.collect_str(self)
             }
         }
+    )+ };
+}
+
+/// Serialises types by their text as [`serialize_as_text`], and reads what [`FromStr`](std::str::FromStr) reads.
+#[macro_export]
+macro_rules! serde_as_text {
+    ($($name:ty),+) => { $(
+        $crate::serialize_as_text!($name);
 
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

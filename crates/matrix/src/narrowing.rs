@@ -2,6 +2,7 @@
 
 use crate::{Csr, Infeasible, Scalar};
 use rayon::prelude::*;
+use serde::Serialize;
 
 /// Effects of rounding the values of a matrix to `f32`.
 ///
@@ -10,9 +11,10 @@ use rayon::prelude::*;
 /// triangle inequality. Where all values are in the normal range of `f32`, e is at most 2^-24 = 6.0e-8 (rounding to nearest:
 /// Higham, Accuracy and Stability of Numerical Algorithms, 2002, Theorem 2.2); the one that is given is that of this matrix, and
 /// 0 where every value is a `f32` already.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Narrowing {
-    /// The largest `|a' - a| / |a|` of a value that is not 0; 1 if one becomes 0.
+    /// The largest `|a' - a| / |a|` of a value that is not 0; 1 if one becomes 0. y changes by at most this times `sum_j |a_ij x_j|` in
+    /// row i.
     pub relative_error: f64,
     /// Values that change.
     pub changed: u64,

@@ -145,8 +145,8 @@ impl Permutation {
 
 /// The pattern of A + A^T without its diagonal.
 pub(crate) struct Graph {
-    ptr: Vec<u64>,
-    neighbours: Vec<u32>,
+    pub(crate) ptr: Vec<u64>,
+    pub(crate) neighbours: Vec<u32>,
 }
 
 impl Graph {
@@ -175,18 +175,6 @@ impl Graph {
         let mut neighbours = room(ptr[n] as usize)?;
         (0..n).for_each(|row| neighbours.extend(of_row(row)));
         Ok(Self { ptr, neighbours })
-    }
-
-    /// First neighbour of each node, and the end.
-    #[cfg(feature = "metis")]
-    pub(crate) fn starts(&self) -> &[u64] {
-        &self.ptr
-    }
-
-    /// Neighbours, node by node.
-    #[cfg(feature = "metis")]
-    pub(crate) fn neighbours(&self) -> &[u32] {
-        &self.neighbours
     }
 
     fn of_node(&self, node: u32) -> &[u32] {

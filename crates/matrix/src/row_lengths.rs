@@ -162,7 +162,7 @@ pub(crate) const fn is_share(rows: u64, nrows: u64) -> bool {
 }
 
 /// Rows of about one length.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LengthBin {
     /// Least length in it.
     pub from: u64,

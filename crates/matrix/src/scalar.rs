@@ -1,6 +1,7 @@
 //! The two value types, `f32` and `f64`, behind one trait, and the names of what products are computed in.
 
-use bytemuck::Zeroable;
+use bytemuck::Pod;
+use serde::de::IntoDeserializer;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::iter::Sum;
@@ -59,42 +60,32 @@ impl Dtype {
 
 impl fmt::Display for Dtype {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::F32 => "f32",
-            Self::F64 => "f64",
-            Self::Mixed => "f32-f64",
-        })
+        self.serialize(f)
     }
 }
 
 impl FromStr for Dtype {
     type Err = String;
     fn from_str(s: &str) -> Result<Self, String> {
-        match s {
-            "f32" => Ok(Self::F32),
-            "f64" => Ok(Self::F64),
-            "f32-f64" => Ok(Self::Mixed),
-            _ => Err(format!("unknown value type '{s}': f32 or f64")),
-        }
+        let read = Self::deserialize(s.into_deserializer());
+        read.map_err(|_: serde::de::value::Error| format!("unknown value type '{s}': f32 or f64"))
     }
 }
 
 /// `f32` or `f64`; nothing else implements it.
 pub trait Scalar:
-    Copy
+    Pod
     + Default
     + PartialEq
     + PartialOrd
     + Send
     + Sync
-    + 'static
     + fmt::Debug
     + fmt::Display
     + Add<Output = Self>
     + AddAssign
     + Mul<Output = Self>
     + Sum
-    + Zeroable
     + sealed::Sealed
 {
     /// The type's name as data.

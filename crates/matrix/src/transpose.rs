@@ -20,6 +20,11 @@ impl<T: Scalar> Csr<T> {
         let offsets = 16 * (self.ncols() as u128 + 1);
         let entries = self.nnz() as u128 * (4 + u128::from(T::DTYPE.bytes()));
         check_host_memory(offsets + entries)?;
+        self.transposed_at_once()
+    }
+
+    /// A^T, for which memory is not asked first.
+    pub(crate) fn transposed_at_once(&self) -> Result<Self, CsrError> {
         let mut row_ptr = vec![0_u64; self.ncols() + 1];
         self.col_idx().iter().for_each(|&col| row_ptr[col as usize + 1] += 1);
         (1..row_ptr.len()).for_each(|row| row_ptr[row] += row_ptr[row - 1]);

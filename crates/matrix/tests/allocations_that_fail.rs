@@ -1,7 +1,9 @@
 //! Readers and orders that are refused memory give an error: the allocator itself refuses the first large request, then the
 //! second, and so on, until a file can be read or a matrix reordered. So this test is alone in its program.
 
+#[path = "it/npz_writer.rs"]
 mod npz_writer;
+#[path = "it/packed.rs"]
 mod packed;
 
 use npz_writer::{archive, float64, format, int64};

@@ -7,6 +7,7 @@
 //! ```
 //! What the L2 can hold has no such floor: it may come faster than by copies, by an amount that was not measured.
 
+use serde::Serialize;
 use sparsight_kernels::{Candidate, DeviceFacts, compulsory_bytes};
 use sparsight_matrix::{Features, Seconds};
 
@@ -20,7 +21,8 @@ pub struct Between<'a> {
 }
 
 /// Lower bound to which a carried-over time was raised, since no product takes less.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Floor {
     /// A launch of an empty kernel.
     Launch,
@@ -28,17 +30,6 @@ pub enum Floor {
     Copies,
     /// The time on the known device, as the other is better in no respect.
     Smaller,
-}
-
-impl Floor {
-    /// `launch`, `copies` or `smaller`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Launch => "launch",
-            Self::Copies => "copies",
-            Self::Smaller => "smaller",
-        }
-    }
 }
 
 /// A floor that exceeds a time by less is the same number, computed in another order.

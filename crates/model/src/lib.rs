@@ -73,7 +73,7 @@ pub use learned::{
 pub use line::Line;
 pub use links::{Exchanged, LinkRate, Links, ShareTimes};
 pub use mixed::{Beside32And64, MeasuredInAll, MixedPrecision, saved_share};
-pub use model::Model;
+pub use model::{Model, Predicted};
 pub use observation::{Footprint, Observation, Point};
 pub use partition::{
     BlockCosts, CutCost, LearnedCut, MeasuredCut, Partition, Piece, optimal_partition, optimal_partition_of,

@@ -32,7 +32,8 @@ pub(crate) fn fit<const N: usize>(samples: impl IntoIterator<Item = ([f64; N], f
     fits.filter(|x| x.iter().all(|v| *v >= 0.0)).min_by(|a, b| misfit(a).total_cmp(&misfit(b)))
 }
 
-fn dot<const N: usize>(a: &[f64; N], b: &[f64; N]) -> f64 {
+/// Sum of the products.
+pub(crate) fn dot<const N: usize>(a: &[f64; N], b: &[f64; N]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 

@@ -1,17 +1,21 @@
 //! A predicted time, how sure it is, and how it came about.
 
+use serde::Serialize;
 use sparsight_matrix::Seconds;
 
 /// A predicted time. It always has an interval and says when it left the ground that was measured.
 ///
 /// Invariant, kept by every model: `0 < low <= time <= high`, all finite.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Prediction {
     /// Time of one y = A x, launch included.
+    #[serde(rename = "predicted_s")]
     pub time: Seconds,
     /// Lower end of the 90 % interval.
+    #[serde(rename = "low_s")]
     pub low: Seconds,
     /// Upper end of the 90 % interval.
+    #[serde(rename = "high_s")]
     pub high: Seconds,
     /// Quantities in which the matrix lies outside the benchmark grid; empty inside.
     pub extrapolates: Vec<Extrapolation>,
@@ -28,11 +32,12 @@ impl Prediction {
 }
 
 /// A quantity beyond the benchmark grid.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Extrapolation {
-    /// `I`, `p`, `I of COO` or `working set`.
+    /// Name of the quantity. Strip models: `I` (strips), `I of COO`, `p` (non-zeros a row) or `working set` (bytes); learned models:
+    /// `rows`, `columns`, `non-zeros`, `longest row` or `working set`.
     pub quantity: &'static str,
-    /// The matrix' value.
+    /// The matrix' value, in the unit of the quantity.
     pub value: f64,
     /// Smallest measured among the benchmark matrices of the fit that answered.
     pub from: f64,
@@ -41,7 +46,7 @@ pub struct Extrapolation {
 }
 
 /// A named number of a formula, for people who want to see how a prediction came about.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Term {
     /// Sum that the term belongs to, if there are several: `banded`, `strewn, COO part`; empty for the whole.
     pub part: &'static str,

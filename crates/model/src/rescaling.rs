@@ -19,6 +19,7 @@
 
 use crate::baseline::KEPT_OF_L2;
 use crate::baseline::longest_and_turns;
+use crate::non_negative::dot;
 use crate::{Between, Floor, Prediction, non_negative};
 use serde::{Deserialize, Serialize};
 use sparsight_kernels::{Candidate, DeviceFacts, compulsory_bytes, strip};
@@ -192,10 +193,6 @@ impl Rescaling {
         *high = Seconds(time.0 * widened((high.0 / time.0).ln()));
         floor
     }
-}
-
-fn dot(weights: &[f64; 3], parts: &[f64; 3]) -> f64 {
-    weights.iter().zip(parts).map(|(w, p)| w * p).sum()
 }
 
 #[cfg(test)]

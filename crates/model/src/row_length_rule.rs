@@ -10,9 +10,8 @@
 //! Sources: Guo, Wang and Chen 2014, section 3.4.2; Wang, Gu and Li 2017 for `csr-scalar` (their CSR-S). The other
 //! rules are this project's, to see what the choice is worth.
 
-use serde::{Serialize, Serializer};
 use sparsight_kernels::{Kernel, StripRule};
-use sparsight_matrix::Features;
+use sparsight_matrix::{Features, serialize_as_text};
 use std::fmt;
 use std::str::FromStr;
 
@@ -131,11 +130,7 @@ impl FromStr for RowLengthRule {
     }
 }
 
-impl Serialize for RowLengthRule {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
+serialize_as_text!(RowLengthRule);
 
 #[cfg(test)]
 mod tests {

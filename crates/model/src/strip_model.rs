@@ -4,10 +4,11 @@
 //! each is the papers' model by itself. HYB has none: it is put together from ELL and COO of the same block size
 //! and value type when it is asked for.
 
+use crate::baseline::positive_or;
 use crate::observation::Point;
 use crate::regime::working_sets;
 use crate::{Extent, LogInterval, Observation, PredictError, Regimes};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use sparsight_kernels::{Candidate, DeviceFacts, Placement, RowLengthDistribution, StripRule, StripUnit};
 use sparsight_matrix::Seconds;
 use std::collections::BTreeMap;
@@ -97,28 +98,19 @@ impl UnfittedCandidate {
 ///
 /// Invariant, made by [`StripModel::fit`] and restored when read: `fitted` is sorted by candidate and placement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(from = "Stored")]
 pub struct StripModel {
     variant: Variant,
+    #[serde(deserialize_with = "sorted")]
     fitted: Vec<FittedCandidate>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     unfitted: Vec<UnfittedCandidate>,
 }
 
-/// The stored form, before it is sorted.
-#[derive(Deserialize)]
-struct Stored {
-    variant: Variant,
-    fitted: Vec<FittedCandidate>,
-    #[serde(default)]
-    unfitted: Vec<UnfittedCandidate>,
-}
-
-impl From<Stored> for StripModel {
-    fn from(Stored { variant, mut fitted, unfitted }: Stored) -> Self {
-        fitted.sort_by_key(FittedCandidate::key);
-        Self { variant, fitted, unfitted }
-    }
+/// Reads stored fits in any order.
+fn sorted<'de, D: Deserializer<'de>>(stored: D) -> Result<Vec<FittedCandidate>, D::Error> {
+    let mut fitted = Vec::<FittedCandidate>::deserialize(stored)?;
+    fitted.sort_by_key(FittedCandidate::key);
+    Ok(fitted)
 }
 
 impl FittedCandidate {
@@ -129,8 +121,7 @@ impl FittedCandidate {
     /// Lower bound of any product: the launch cost of the device, or where that is unknown the shortest time
     /// measured with this candidate.
     pub fn floor_s(&self, facts: &DeviceFacts) -> f64 {
-        let launch = facts.launch_s.0;
-        if launch.is_finite() && launch > 0.0 { launch } else { self.least.0 }
+        positive_or(facts.launch_s.0, self.least.0)
     }
 
     fn fit(

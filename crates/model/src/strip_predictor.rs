@@ -20,6 +20,7 @@
 //! Floor: no prediction is below the measured launch cost of the device, nor, if that is unknown, below the
 //! shortest time measured with the candidate. So it is never zero, negative or NaN, an empty matrix included.
 
+use crate::baseline::reuse;
 use crate::row_length_rule::Statistic;
 use crate::{
     Calibration, Extent, Extrapolation, FittedCandidate, Footprint, Model, PredictError, Prediction,
@@ -252,7 +253,7 @@ impl<'a> StripPredictor<'a> {
         &self,
         candidate: &Candidate,
         parts: &[Option<Part>; 2],
-    ) -> Result<Placements, PredictError> {
+    ) -> Result<&'static [Placement], PredictError> {
         let fitted = |placement| {
             parts.iter().flatten().all(|part| self.model.find(&part.candidate, placement).is_some())
         };
@@ -262,23 +263,11 @@ impl<'a> StripPredictor<'a> {
                 model: self.model.variant().name(),
                 candidate: candidate.to_string(),
             }),
-            (PlacementRule::Blend, true, true) => Ok(Placements::Both),
-            (PlacementRule::Scattered, _, true) | (_, false, true) => {
-                Ok(Placements::One(Placement::Scattered))
-            }
-            _ => Ok(Placements::One(Placement::Banded)),
+            (PlacementRule::Blend, true, true) => Ok(&[Placement::Banded, Placement::Scattered]),
+            (PlacementRule::Scattered, _, true) | (_, false, true) => Ok(&[Placement::Scattered]),
+            _ => Ok(&[Placement::Banded]),
         }
     }
-}
-
-enum Placements {
-    One(Placement),
-    Both,
-}
-
-/// `x_reuse` as a weight; a matrix without a sensible one counts as scattered, which costs more.
-pub(crate) fn reuse(features: &Features) -> f64 {
-    if features.x_reuse.is_nan() { 0.0 } else { features.x_reuse.clamp(0.0, 1.0) }
 }
 
 impl Model for StripPredictor<'_> {
@@ -288,14 +277,11 @@ impl Model for StripPredictor<'_> {
 
     fn predict(&self, candidate: &Candidate, features: &Features) -> Result<Prediction, PredictError> {
         let parts = Part::all(candidate, features, self.facts, self.row_length);
-        let fitted = "placements() returns fitted ones only";
-        let estimate = match self.placements(candidate, &parts)? {
-            Placements::One(placement) => self.at(&parts, placement).expect(fitted),
-            Placements::Both => {
-                let banded = self.at(&parts, Placement::Banded).expect(fitted);
-                banded.blend(self.at(&parts, Placement::Scattered).expect(fitted), reuse(features))
-            }
-        };
+        let placements = self.placements(candidate, &parts)?.iter();
+        let estimates =
+            placements.map(|at| self.at(&parts, *at).expect("placements() returns fitted ones only"));
+        let blended = estimates.reduce(|banded, scattered| banded.blend(scattered, reuse(features)));
+        let estimate = blended.expect("placements() returns at least one");
         let widening = estimate.widening;
         let mut prediction = Prediction {
             time: Seconds(estimate.time),
@@ -312,12 +298,9 @@ impl Model for StripPredictor<'_> {
 
     fn explain(&self, candidate: &Candidate, features: &Features) -> Result<Vec<Term>, PredictError> {
         let parts = Part::all(candidate, features, self.facts, self.row_length);
-        let placements = match self.placements(candidate, &parts)? {
-            Placements::One(placement) => vec![placement],
-            Placements::Both => Placement::ALL.to_vec(),
-        };
+        let placements = self.placements(candidate, &parts)?;
         let mut terms = Vec::new();
-        for &placement in &placements {
+        for &placement in placements {
             for (is_second, part) in [false, true].into_iter().zip(&parts) {
                 let Some(part) = part else { continue };
                 let fit = self.model.find(&part.candidate, placement);

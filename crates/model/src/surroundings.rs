@@ -38,40 +38,24 @@ pub struct Surroundings {
 
 /// Mean and standard deviation of a quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(from = "(f32, f32)", into = "(f32, f32)")]
-struct Axis {
-    mean: f32,
-    sd: f32,
-}
-
-impl From<(f32, f32)> for Axis {
-    fn from((mean, sd): (f32, f32)) -> Self {
-        Self { mean, sd }
-    }
-}
-
-impl From<Axis> for (f32, f32) {
-    fn from(axis: Axis) -> Self {
-        (axis.mean, axis.sd)
-    }
-}
+struct Axis(f32, f32);
 
 impl Axis {
     fn of(values: impl Iterator<Item = f64> + Clone) -> Self {
         let count = values.clone().count().max(1) as f64;
         let mean = values.clone().sum::<f64>() / count;
         let variance = values.map(|v| (v - mean) * (v - mean)).sum::<f64>() / count;
-        Self { mean: mean as f32, sd: variance.sqrt() as f32 }
+        Self(mean as f32, variance.sqrt() as f32)
     }
 
     /// Coordinate in [`STEPS`]; a quantity that is the same everywhere tells nothing, and a damaged one stays within bounds.
     fn place(self, value: f64) -> i8 {
-        let sd = f64::from(self.sd);
+        let (mean, sd) = (f64::from(self.0), f64::from(self.1));
         if sd.is_nan() || sd <= 0.0 {
             return 0;
         }
         // A NaN becomes 0, what is too far the last place.
-        ((value - f64::from(self.mean)) / sd * STEPS).round() as i8
+        ((value - mean) / sd * STEPS).round() as i8
     }
 }
 

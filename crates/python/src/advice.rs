@@ -3,10 +3,11 @@
 use crate::devices::profile_for;
 use crate::failure::{Failure, Kind};
 use crate::forked;
-use crate::matrix::{AnyCsr, Matrix, dtype_of, with_csr};
+use crate::matrix::{AnyCsr, Matrix, dtype_of};
+use crate::typed::with_typed;
 use pyo3::prelude::*;
 use sparsight::advise::{Reason, RunNowName, Told};
-use sparsight::answer::{AdviseAnswer, Answer, MatrixSummary, NarrowingAnswer};
+use sparsight::answer::{AdviseAnswer, Answer, MatrixSummary};
 use sparsight::kernels::DeviceKind;
 use sparsight::matrix::{Dtype, Narrowing};
 use sparsight::models::ModelName;
@@ -16,48 +17,20 @@ use std::sync::{Arc, OnceLock};
 /// Advice of the library, with its context for JSON.
 #[pyclass(frozen, module = "sparsight._core")]
 pub(crate) struct Advice {
-    ranking: sparsight::Advice,
-    profile: Arc<Profile>,
-    objective: Objective,
-    dtype: Dtype,
-    matrix: MatrixSummary,
+    pub(crate) ranking: sparsight::Advice,
+    /// Profile that made the predictions.
+    pub(crate) profile: Arc<Profile>,
+    pub(crate) objective: Objective,
+    /// Value type of the products.
+    pub(crate) dtype: Dtype,
+    pub(crate) matrix: MatrixSummary,
     /// Effect of storing the values in f32, where that was asked for.
-    narrowing: Option<NarrowingAnswer>,
+    narrowing: Option<Narrowing>,
     /// Why a product takes as long as it does; looked for when first asked.
     reasons: OnceLock<Vec<Reason>>,
 }
 
 impl Advice {
-    /// The ranking.
-    pub(crate) fn ranking(&self) -> &sparsight::Advice {
-        &self.ranking
-    }
-
-    /// Profile that made the predictions.
-    pub(crate) fn profile(&self) -> &Profile {
-        &self.profile
-    }
-
-    /// The objective.
-    pub(crate) fn objective(&self) -> &Objective {
-        &self.objective
-    }
-
-    /// Summary of the matrix.
-    pub(crate) fn matrix(&self) -> &MatrixSummary {
-        &self.matrix
-    }
-
-    /// Value type of the products.
-    pub(crate) fn dtype(&self) -> Dtype {
-        self.dtype
-    }
-
-    /// Number of products to come, if given.
-    pub(crate) fn products(&self) -> Option<u64> {
-        self.objective.products
-    }
-
     /// The plan of the candidate with that id.
     pub(crate) fn plan_of(&self, id: &str) -> Result<Plan, Failure> {
         let ranked = self.ranking.ranked.iter();
@@ -87,13 +60,12 @@ impl Advice {
             let asked = (self.dtype, &self.objective);
             let reasons = || {
                 let of = (matrix.features(), &self.ranking);
-                with_csr!(&matrix.csr, a => Advisor::new(&self.profile).reasons(a, told, of, asked))
+                with_typed!(&matrix.csr, a => Advisor::new(&self.profile).reasons(a, told, of, asked))
             };
             let matrix = self.matrix.clone();
-            AdviseAnswer::of(matrix, &self.profile, self.dtype, &self.objective, &self.ranking)
-                .with_reasons(self.reasons.get_or_init(reasons).clone())
-                .with_narrowing(self.narrowing)
-                .to_json()
+            let answer = AdviseAnswer::of(matrix, &self.profile, self.dtype, &self.objective, &self.ranking);
+            let answer = answer.with_reasons(self.reasons.get_or_init(reasons).clone());
+            AdviseAnswer { narrowing: self.narrowing, ..answer }.to_json()
         })
     }
 }
@@ -104,9 +76,9 @@ const RUN_NOW: &str =
 const MODELS: &str = "leave model= out for the best of each kernel; advice.best.model names one that answers";
 
 /// Effect of storing the values of the matrix in f32, beside vectors in f64 on such a device.
-fn narrowed(matrix: &Matrix, dtype: Dtype, kind: DeviceKind) -> Result<NarrowingAnswer, Failure> {
+fn narrowed(matrix: &Matrix, dtype: Dtype, kind: DeviceKind) -> Result<Narrowing, Failure> {
     match (&matrix.csr, dtype, kind.has_mixed_precision()) {
-        (AnyCsr::F64(a), Dtype::F64, true) => Ok(Narrowing::of(a).into()),
+        (AnyCsr::F64(a), Dtype::F64, true) => Ok(Narrowing::of(a)),
         (_, Dtype::F64, false) => {
             let text = "values in f32 beside vectors in f64 are for GPUs, and this is for a CPU";
             Err(Failure::new(Kind::Other, text)
@@ -136,7 +108,7 @@ pub(crate) fn advise(
     mixed: bool,
     run_now: Option<&str>,
 ) -> PyResult<Advice> {
-    let dtype = dtype.map(dtype_of).transpose()?.unwrap_or_else(|| matrix.value_type());
+    let dtype = dtype.map(dtype_of).transpose()?.unwrap_or_else(|| matrix.csr.dtype());
     let model: Option<ModelName> = model
         .map(|model| model.parse().map_err(|text: String| Failure::new(Kind::NoProfile, text).hinted(MODELS)))
         .transpose()?;

@@ -2,6 +2,7 @@
 
 use crate::failure::{COLUMNS, Failure, Kind, READ_ONLY, SHARED};
 use crate::forked;
+use crate::typed::{Typed, with_typed};
 use pyo3::buffer::{Element, PyBuffer};
 use pyo3::prelude::*;
 use rayon::prelude::*;
@@ -66,51 +67,39 @@ impl<T: Element> Held<T> {
     }
 }
 
-/// An array of one of two types, `None` of any other.
-fn either<A: Element, B: Element, E>(
-    what: &str,
-    array: &Bound<'_, PyAny>,
-    one: fn(Held<A>) -> E,
-    other: fn(Held<B>) -> E,
-) -> PyResult<Option<E>> {
-    match Held::of_type(what, array)? {
-        Some(held) => Ok(Some(one(held))),
-        None => Ok(Held::of_type(what, array)?.map(other)),
-    }
-}
-
 /// Values of either type.
-pub(crate) enum Values {
-    F32(Held<f32>),
-    F64(Held<f64>),
-}
+pub(crate) type Values = Typed<Held<f32>, Held<f64>>;
 
 impl Values {
     /// Holds an array for reading.
     pub(crate) fn read(what: &str, array: &Bound<'_, PyAny>) -> PyResult<Self> {
-        either(what, array, Self::F32, Self::F64)?.ok_or_else(|| {
+        if let Some(held) = Held::of_type(what, array)? {
+            return Ok(Self::F32(held));
+        }
+        Held::of_type(what, array)?.map(Self::F64).ok_or_else(|| {
             Failure::new(Kind::BadVector, format!("{what} holds neither float32 nor float64")).into()
         })
     }
+}
 
-    /// Holds an array for writing, beside an `x` that is read.
-    pub(crate) fn write(what: &str, array: &Bound<'_, PyAny>, x: &Self) -> PyResult<Self> {
-        let held = Self::read(what, array)?;
-        let (readonly, overlaps) = match (&held, x) {
-            (Self::F32(y), Self::F32(x)) => (y.buffer.readonly(), y.overlaps(x)),
-            (Self::F64(y), Self::F64(x)) => (y.buffer.readonly(), y.overlaps(x)),
-            _ => {
-                return Err(
-                    Failure::new(Kind::BadVector, format!("x and {what} hold different types")).into()
-                );
-            }
-        };
+/// An x to be read and a y to be written.
+pub(crate) type Vectors = Typed<(Held<f32>, Held<f32>), (Held<f64>, Held<f64>)>;
+
+impl Vectors {
+    /// Holds both arrays, which share no memory.
+    pub(crate) fn of(x: &Bound<'_, PyAny>, out: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let (x, y) = (Values::read("x", x)?, Values::read("out", out)?);
+        if x.dtype() != y.dtype() {
+            return Err(Failure::new(Kind::BadVector, "x and out hold different types").into());
+        }
+        let both = x.with(y)?;
+        let (readonly, overlaps) = with_typed!(&both, (x, y) => (y.buffer.readonly(), y.overlaps(x)));
         if readonly || overlaps {
             let (why, hint) =
                 if readonly { ("is read-only", READ_ONLY) } else { ("shares memory with x", SHARED) };
-            return Err(Failure::new(Kind::BadVector, format!("{what} {why}")).hinted(hint).into());
+            return Err(Failure::new(Kind::BadVector, format!("out {why}")).hinted(hint).into());
         }
-        Ok(held)
+        Ok(both)
     }
 }
 
@@ -122,7 +111,10 @@ pub(crate) enum Indices {
 
 impl Indices {
     pub(crate) fn read(what: &str, array: &Bound<'_, PyAny>) -> PyResult<Self> {
-        either(what, array, Self::I32, Self::I64)?.ok_or_else(|| {
+        if let Some(held) = Held::of_type(what, array)? {
+            return Ok(Self::I32(held));
+        }
+        Held::of_type(what, array)?.map(Self::I64).ok_or_else(|| {
             Failure::new(Kind::BadMatrix, format!("{what} holds neither int32 nor int64"))
                 .hinted("give index arrays of numpy.int32 or numpy.int64")
                 .into()

@@ -92,7 +92,8 @@ const JOIN_LIMIT: Duration = Duration::from_secs(60);
 
 /// GPUs that share a matrix.
 pub(crate) struct LinkedGpus {
-    indexes: Vec<usize>,
+    /// Numbers of the GPUs.
+    pub(crate) indexes: Vec<usize>,
     gpus: Vec<Cuda>,
 }
 
@@ -108,11 +109,6 @@ impl LinkedGpus {
         }
         Nccl::version()?;
         Ok(Self { indexes, gpus })
-    }
-
-    /// Numbers of the GPUs.
-    pub(crate) fn indexes(&self) -> &[usize] {
-        &self.indexes
     }
 
     /// The GPUs as general devices.
@@ -257,7 +253,7 @@ impl Watch {
                 Event::Rates(_) => (0, "memory".to_owned()),
                 Event::Benchmark { done, total, point, .. } => {
                     self.points = total;
-                    let whole = total + MATRIX * CPU_CALIBRATION_MATRICES.len();
+                    let whole = total + MATRIX * CPU_CALIBRATION_MATRICES.lines().count();
                     (20 * done / whole, format!("{} {}", point.kernel, point.dtype))
                 }
                 Event::Matrix { at, total, name } => {

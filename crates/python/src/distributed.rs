@@ -1,15 +1,15 @@
 //! A matrix on several GPUs of this process, ready for products.
 
 use crate::advice::Advice;
-use crate::buffers::{Held, Values};
+use crate::buffers::{Values, Vectors, fill_values};
 use crate::devices::LinkedGpus;
 use crate::failure::{Failure, Kind, SHARED};
 use crate::forked;
 use crate::linked::{Linked, planned, together};
-use crate::matrix::{AnyCsr, Matrix};
+use crate::matrix::Matrix;
 use crate::on_gpus::{Parts, answer, links_of};
-use crate::pieces::{OnHost, Piece, Piecewise, Whole, multiply, next_operator};
-use crate::prepared::other_type;
+use crate::pieces::{Piece, Piecewise, Whole, multiply, next_operator};
+use crate::typed::{Typed, map_typed, with_typed};
 use pyo3::prelude::*;
 use sparsight::answer::OnGpus;
 use sparsight::device::DeviceError;
@@ -19,20 +19,7 @@ use sparsight::profile::KnownLinks;
 use std::path::PathBuf;
 
 /// A distributed product of either value type.
-enum AnyDistributed {
-    F32(DistributedProduct<f32>),
-    F64(DistributedProduct<f64>),
-}
-
-/// Does the same for both value types.
-macro_rules! with_distributed {
-    ($any:expr, $p:ident => $body:expr) => {
-        match $any {
-            AnyDistributed::F32($p) => $body,
-            AnyDistributed::F64($p) => $body,
-        }
-    };
-}
+type AnyDistributed = Typed<DistributedProduct<f32>, DistributedProduct<f64>>;
 
 /// A matrix on several GPUs. Several threads may multiply with it, one after the other.
 #[pyclass(frozen, module = "sparsight._core")]
@@ -43,34 +30,29 @@ pub(crate) struct Distributed {
     number: u64,
     /// Rows and columns.
     size: (usize, usize),
-    planned: String,
+    /// Prediction in the form of `on_gpus` for this number of GPUs.
+    #[pyo3(get)]
+    planned_json: String,
+    /// Bytes of the matrix on each GPU, with what the exchange needs, x and y not counted.
+    #[pyo3(get)]
     memory_bytes: Vec<u64>,
+    /// Seconds of conversion and upload, on the GPU where they took longest.
+    #[pyo3(get)]
     preparation_s: f64,
 }
 
 impl Distributed {
-    fn new(product: AnyDistributed, gpus: LinkedGpus, planned: String, size: (usize, usize)) -> Self {
-        let (memory_bytes, took) = with_distributed!(&product, p => (p.memory_bytes(), p.preparation()));
+    fn new(product: AnyDistributed, gpus: LinkedGpus, planned_json: String, size: (usize, usize)) -> Self {
+        let (memory_bytes, took) = with_typed!(&product, p => (p.memory_bytes(), p.preparation()));
         // They work side by side.
         let preparation_s = took.iter().map(|one| one.total().0).fold(0.0, f64::max);
-        Self {
-            product: Linked::new(product),
-            gpus,
-            number: next_operator(),
-            size,
-            planned,
-            memory_bytes,
-            preparation_s,
-        }
-    }
-
-    fn is_square(&self) -> bool {
-        self.size.0 == self.size.1
+        let (product, number) = (Linked::new(product), next_operator());
+        Self { product, gpus, number, size, planned_json, memory_bytes, preparation_s }
     }
 
     /// Whole vector of a piece on the GPU of that rank.
     fn whole(&self, rank: usize, is_x: bool) -> Whole {
-        Whole::new(self.number, rank, is_x, self.is_square())
+        Whole::new(self.number, rank, is_x, self.size.0 == self.size.1)
     }
 
     /// Refuses what are not its pieces, in the order of its GPUs.
@@ -80,12 +62,9 @@ impl Distributed {
                 "scatter(x), zeros() and multiply(xs) give a piece for each GPU, in the order of its devices",
             ))
         };
-        if pieces.len() != self.gpus.indexes().len() {
-            return refused(format!(
-                "{what} has {} pieces for {} GPUs",
-                pieces.len(),
-                self.gpus.indexes().len()
-            ));
+        let (given, gpus) = (pieces.len(), self.gpus.indexes.len());
+        if given != gpus {
+            return refused(format!("{what} has {given} pieces for {gpus} GPUs"));
         }
         for (rank, piece) in pieces.iter().enumerate() {
             let whole = &piece.get().whole;
@@ -124,7 +103,7 @@ impl Distributed {
         is_x: bool,
     ) -> Vec<Piece> {
         let owned = product.owned().map(|(rows, columns)| if is_x { columns.len() } else { rows.len() });
-        let all = arrays.into_iter().zip(owned).zip(self.gpus.indexes()).enumerate();
+        let all = arrays.into_iter().zip(owned).zip(&self.gpus.indexes).enumerate();
         all.map(|(rank, ((array, own), &index))| Piece::new(array, own, index, self.whole(rank, is_x)))
             .collect()
     }
@@ -189,25 +168,7 @@ impl Distributed {
     /// Numbers of its GPUs.
     #[getter]
     fn indexes(&self) -> Vec<usize> {
-        self.gpus.indexes().to_vec()
-    }
-
-    /// Bytes of the matrix on each GPU, with what the exchange needs, x and y not counted.
-    #[getter]
-    fn memory_bytes(&self) -> Vec<u64> {
-        self.memory_bytes.clone()
-    }
-
-    /// Seconds of conversion and upload, on the GPU where they took longest.
-    #[getter]
-    fn preparation_s(&self) -> f64 {
-        self.preparation_s
-    }
-
-    /// Prediction in the form of `on_gpus` for this number of GPUs.
-    #[getter]
-    fn planned_json(&self) -> &str {
-        &self.planned
+        self.gpus.indexes.clone()
     }
 
     /// y = alpha A x + beta y with arrays of the host.
@@ -219,41 +180,27 @@ impl Distributed {
         alpha: f64,
         beta: f64,
     ) -> PyResult<()> {
-        fn on_host<T: Piecewise>(
-            product: &mut DistributedProduct<T>,
-            (alpha, beta): (f64, f64),
-            x: &Held<T>,
-            y: &mut Held<T>,
-        ) -> Result<(), Failure> {
-            // SAFETY: taken to be written, and shares nothing with x.
-            let y = unsafe { y.entries_mut() };
-            Ok(product.multiply(alpha, x.entries(), beta, y)?)
-        }
-        let x = Values::read("x", x)?;
-        let mut y = Values::write("out", y, &x)?;
-        self.product.with(py, |product| match (product, &x, &mut y) {
-            (AnyDistributed::F32(product), Values::F32(x), Values::F32(y)) => {
-                on_host(product, (alpha, beta), x, y)
-            }
-            (AnyDistributed::F64(product), Values::F64(x), Values::F64(y)) => {
-                on_host(product, (alpha, beta), x, y)
-            }
-            _ => Err(other_type()),
+        let mut vectors = Vectors::of(x, y)?;
+        self.product.with(py, |product| {
+            with_typed!(product.as_mut().with(vectors.as_mut())?, (product, (x, y)) => {
+                // SAFETY: taken to be written, and shares nothing with x.
+                let y = unsafe { y.entries_mut() };
+                Ok(product.multiply(alpha, x.entries(), beta, y)?)
+            })
         })
     }
 
     /// Pieces of an x, or of a y, all 0.
     fn zeros(&self, py: Python<'_>, is_x: bool) -> PyResult<Vec<Piece>> {
-        self.product.with(py, |product| with_distributed!(product, p => self.rooms(p, is_x)))
+        self.product.with(py, |product| with_typed!(product, p => self.rooms(p, is_x)))
     }
 
     /// The entries of an array of the host, each on the GPU that owns it.
     fn scatter(&self, py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<Vec<Piece>> {
         let x = Values::read("x", x)?;
-        self.product.with(py, |product| match (product, &x) {
-            (AnyDistributed::F32(product), Values::F32(x)) => self.scattered(product, x.entries()),
-            (AnyDistributed::F64(product), Values::F64(x)) => self.scattered(product, x.entries()),
-            _ => Err(other_type()),
+        self.product.with(py, |product| {
+            let both = product.as_ref().with(x.as_ref())?;
+            with_typed!(both, (product, x) => self.scattered(product, x.entries()))
         })
     }
 
@@ -272,10 +219,8 @@ impl Distributed {
         if xs.iter().zip(&ys).any(|(x, y)| x.is(y)) {
             return Err(Failure::new(Kind::BadVector, "out shares memory with xs").hinted(SHARED).into());
         }
-        self.product.with(
-            py,
-            |product| with_distributed!(product, p => self.multiplied(p, (alpha, beta), (&xs, &ys))),
-        )
+        self.product
+            .with(py, |product| with_typed!(product, p => self.multiplied(p, (alpha, beta), (&xs, &ys))))
     }
 
     /// Entries of the vector in these pieces.
@@ -291,13 +236,10 @@ impl Distributed {
     fn gather(&self, py: Python<'_>, pieces: Vec<Py<Piece>>, out: &Bound<'_, PyAny>) -> PyResult<()> {
         let is_x = pieces.first().is_some_and(|piece| piece.get().whole.is_x);
         self.check("pieces", &pieces, |whole| if is_x { whole.is_x } else { whole.is_y })?;
-        let gathered = self.product.with(py, |product| {
-            Ok(match product {
-                AnyDistributed::F32(product) => OnHost::F32(self.gathered(product, &pieces, is_x)?),
-                AnyDistributed::F64(product) => OnHost::F64(self.gathered(product, &pieces, is_x)?),
-            })
-        })?;
-        gathered.fill(py, out)
+        let gathered = self
+            .product
+            .with(py, |product| Ok(map_typed!(product, product => self.gathered(product, &pieces, is_x)?)))?;
+        with_typed!(&gathered, entries => fill_values(py, out, entries))
     }
 
     /// Waits for everything that is queued on its GPUs.
@@ -329,7 +271,7 @@ fn make<T: Piecewise>(
     advice: &Advice,
     wanted: &Wanted<'_>,
 ) -> Result<(DistributedProduct<T>, OnGpus), Failure> {
-    let (size, count) = ((a.nrows(), a.ncols()), wanted.gpus.indexes().len());
+    let (size, count) = ((a.nrows(), a.ncols()), wanted.gpus.indexes.len());
     let (distributed, planned) = planned(a, advice, count, wanted.parts, wanted.known)?;
     let _together = together();
     let product = distributed.prepare(size, &wanted.gpus.devices(), wanted.gpus.link()?)?;
@@ -351,22 +293,13 @@ pub(crate) fn prepare_distributed(
     forked::refuse()?;
     let parts = Parts::read(parts)?;
     let made = forked::work(py, || {
-        let (known, links) = links_of(links.as_deref(), advice.profile())?;
+        let (known, links) = links_of(links.as_deref(), &advice.profile)?;
         // Parts that do not fit are told before a GPU is looked for.
         let (rows, columns) = matrix.size();
         parts.deal((rows, columns), indexes.len())?;
         let gpus = LinkedGpus::open(indexes)?;
         let wanted = Wanted { gpus: &gpus, parts: &parts, known: &known };
-        let (product, planned) = match &matrix.csr {
-            AnyCsr::F32(a) => {
-                let (product, planned) = make(a, advice, &wanted)?;
-                (AnyDistributed::F32(product), planned)
-            }
-            AnyCsr::F64(a) => {
-                let (product, planned) = make(a, advice, &wanted)?;
-                (AnyDistributed::F64(product), planned)
-            }
-        };
+        let (product, planned) = map_typed!(&matrix.csr, a => make(a, advice, &wanted)?).split();
         let planned = answer(matrix, advice, &parts, links, vec![Ok(planned)])?;
         Ok::<_, Failure>(Distributed::new(product, gpus, planned, (rows, columns)))
     })?;

@@ -21,6 +21,7 @@ mod pieces;
 mod prepared;
 mod ranks;
 mod resident;
+mod typed;
 
 use pyo3::prelude::*;
 

@@ -92,10 +92,10 @@ pub(crate) fn planned<T: Piecewise>(
     parts: &Parts,
     known: &KnownLinks,
 ) -> Result<(Distributed<T>, OnGpus), Failure> {
-    let one = advice.ranking().ours().next().map(|best| best.prediction.time);
+    let one = advice.ranking.ours().next().map(|best| best.prediction.time);
     let deal = parts.deal((a.nrows(), a.ncols()), count)?;
-    let advisor = Advisor::new(advice.profile());
-    let distributed = advisor.distribute(a, count, &deal, &known.links, advice.objective())?;
+    let advisor = Advisor::new(&advice.profile);
+    let distributed = advisor.distribute(a, count, &deal, &known.links, &advice.objective)?;
     let planned = OnGpus::several(&distributed.plan, one, known.measured_on);
     Ok((distributed, planned))
 }

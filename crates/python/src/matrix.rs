@@ -4,35 +4,23 @@ use crate::buffers::{Held, Indices, Value, fill_indices, fill_values};
 use crate::failure::{Failure, Kind};
 use crate::file_object::{FileObject, Raised};
 use crate::forked;
+use crate::typed::{Typed, map_typed, of_dtype, with_typed};
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use rayon::prelude::*;
 use sparsight::advise::Told;
 use sparsight::answer::MatrixSummary;
-use sparsight::matrix::gallery::Recipe;
-use sparsight::matrix::io::{self, Field, Loaded, ReadOptions, Remark, Stored};
-use sparsight::matrix::{Csr, Dtype, Features};
+use sparsight::matrix::gallery::{GalleryError, Recipe};
+use sparsight::matrix::io::{self, Field, Loaded, ReadOptions, Stored};
+use sparsight::matrix::{Csr, CsrError, Dtype, Features};
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 /// A matrix with values of either type.
-pub(crate) enum AnyCsr {
-    F32(Csr<f32>),
-    F64(Csr<f64>),
-}
+pub(crate) type AnyCsr = Typed<Csr<f32>, Csr<f64>>;
 
-/// Does the same for both value types.
-macro_rules! with_csr {
-    ($any:expr, $a:ident => $body:expr) => {
-        match $any {
-            AnyCsr::F32($a) => $body,
-            AnyCsr::F64($a) => $body,
-        }
-    };
-}
-
-pub(crate) use with_csr;
+type AnyLoaded = Typed<Loaded<f32>, Loaded<f64>>;
 
 /// A sparse matrix in CSR, checked, with what the models look at.
 #[pyclass(frozen, module = "sparsight._core")]
@@ -54,19 +42,12 @@ impl Matrix {
 
     /// Looked at when first asked.
     pub(crate) fn features(&self) -> &Features {
-        self.features.get_or_init(|| with_csr!(&self.csr, a => Features::of(a)))
-    }
-
-    pub(crate) fn value_type(&self) -> Dtype {
-        match self.csr {
-            AnyCsr::F32(_) => Dtype::F32,
-            AnyCsr::F64(_) => Dtype::F64,
-        }
+        self.features.get_or_init(|| with_typed!(&self.csr, a => Features::of(a)))
     }
 
     /// Rows and columns.
     pub(crate) fn size(&self) -> (usize, usize) {
-        with_csr!(&self.csr, a => (a.nrows(), a.ncols()))
+        with_typed!(&self.csr, a => (a.nrows(), a.ncols()))
     }
 }
 
@@ -109,17 +90,10 @@ impl Matrix {
         dtype: &str,
     ) -> PyResult<Self> {
         let arrays = (&Indices::read("indptr", indptr)?, &Indices::read("indices", indices)?);
-        let size = (nrows, ncols);
-        Ok(Self::new(match dtype_of(dtype)? {
-            Dtype::F32 => {
-                let values = values.map(|values| Held::of("values", values)).transpose()?;
-                AnyCsr::F32(csr_of(py, size, arrays, values.as_ref())?)
-            }
-            Dtype::F64 | Dtype::Mixed => {
-                let values = values.map(|values| Held::of("values", values)).transpose()?;
-                AnyCsr::F64(csr_of(py, size, arrays, values.as_ref())?)
-            }
-        }))
+        Ok(Self::new(of_dtype!(dtype_of(dtype)? => {
+            let values = values.map(|values| Held::of("values", values)).transpose()?;
+            csr_of(py, (nrows, ncols), arrays, values.as_ref())?
+        })))
     }
 
     /// (rows, columns)
@@ -137,13 +111,13 @@ impl Matrix {
     /// Stored non-zeros.
     #[getter]
     fn nnz(&self) -> usize {
-        with_csr!(&self.csr, a => a.nnz())
+        with_typed!(&self.csr, a => a.nnz())
     }
 
     /// "f32" or "f64"
     #[getter]
     fn dtype(&self) -> String {
-        self.value_type().to_string()
+        self.csr.dtype().to_string()
     }
 
     /// (mean, shortest, longest) row, non-zeros.
@@ -160,41 +134,27 @@ impl Matrix {
     /// Converts the values to another type.
     fn astype(&self, py: Python<'_>, dtype: &str) -> PyResult<Self> {
         let dtype = dtype_of(dtype)?;
-        let csr = forked::work(py, || {
-            with_csr!(&self.csr, a => match dtype {
-                Dtype::F32 => AnyCsr::F32(a.to_dtype()),
-                Dtype::F64 | Dtype::Mixed => AnyCsr::F64(a.to_dtype()),
-            })
-        })?;
+        let csr = forked::work(py, || with_typed!(&self.csr, a => of_dtype!(dtype => a.to_dtype())))?;
         Ok(Self::told(csr, self.told))
     }
 
     /// Copies the pattern with other values, which are copied: of the matrix' own type.
     fn with_values(&self, py: Python<'_>, values: &Bound<'_, PyAny>) -> PyResult<Self> {
-        fn of<T: Value>(py: Python<'_>, a: &Csr<T>, values: &Held<T>) -> PyResult<Csr<T>> {
+        Ok(Self::new(map_typed!(&self.csr, a => {
+            let values = Held::of("values", values)?;
             let made = forked::work(py, || a.with_values(values.entries().par_iter().copied().collect()))?;
-            made.map_err(|error| Failure::from(error).into())
-        }
-        Ok(Self::new(match &self.csr {
-            AnyCsr::F32(a) => AnyCsr::F32(of(py, a, &Held::of("values", values)?)?),
-            AnyCsr::F64(a) => AnyCsr::F64(of(py, a, &Held::of("values", values)?)?),
-        }))
+            made.map_err(Failure::from)?
+        })))
     }
 
     fn transposed(&self, py: Python<'_>) -> PyResult<Self> {
-        let made = forked::work(py, || {
-            Ok(match &self.csr {
-                AnyCsr::F32(a) => AnyCsr::F32(a.transposed()?),
-                AnyCsr::F64(a) => AnyCsr::F64(a.transposed()?),
-            })
-        })?;
-        let told = |csr| Self::told(csr, self.told);
-        made.map(told).map_err(|error: sparsight::matrix::CsrError| Failure::from(error).into())
+        let made: Result<_, CsrError> = forked::work(py, || Ok(map_typed!(&self.csr, a => a.transposed()?)))?;
+        Ok(Self::told(made.map_err(Failure::from)?, self.told))
     }
 
     /// Writes where each entry of the transposed matrix stands in this one into an int64 array.
     fn transposed_order(&self, py: Python<'_>, order: &Bound<'_, PyAny>) -> PyResult<()> {
-        let made = forked::work(py, || with_csr!(&self.csr, a => a.transposed_order()))?;
+        let made = forked::work(py, || with_typed!(&self.csr, a => a.transposed_order()))?;
         fill_indices(py, "order", order, &made.map_err(Failure::from)?)
     }
 
@@ -206,7 +166,7 @@ impl Matrix {
         indices: &Bound<'_, PyAny>,
         values: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        with_csr!(&self.csr, a => {
+        with_typed!(&self.csr, a => {
             fill_indices(py, "indptr", indptr, a.row_ptr())?;
             fill_indices(py, "indices", indices, a.col_idx())?;
             fill_values(py, values, a.values())
@@ -222,14 +182,9 @@ impl Matrix {
 pub(crate) fn read(py: Python<'_>, path: PathBuf, dtype: &str, or_places: bool) -> PyResult<Matrix> {
     let dtype = dtype_of(dtype)?;
     let read = forked::work(py, || {
-        let of = |places_only| {
+        let of = |places_only| -> Result<_, io::ReadError> {
             let options = ReadOptions { places_only, ..ReadOptions::default() };
-            match dtype {
-                Dtype::F32 => io::read(&path, &options).map(|loaded| said(loaded, AnyCsr::F32, !places_only)),
-                Dtype::F64 | Dtype::Mixed => {
-                    io::read(&path, &options).map(|loaded| said(loaded, AnyCsr::F64, !places_only))
-                }
-            }
+            Ok((of_dtype!(dtype => io::read(&path, &options)?), !places_only))
         };
         of(false).or_else(|why| if or_places { of(true).map_err(|_| why) } else { Err(why) })
     })?;
@@ -245,52 +200,37 @@ pub(crate) fn read_stream(py: Python<'_>, file: Py<PyAny>, name: PathBuf, dtype:
     let options = ReadOptions::default();
     let read = forked::work(py, || {
         let reader = FileObject::new(file, &raised);
-        match dtype {
-            Dtype::F32 => {
-                io::read_stream(reader, &name, &options).map(|loaded| said(loaded, AnyCsr::F32, true))
-            }
-            Dtype::F64 | Dtype::Mixed => {
-                io::read_stream(reader, &name, &options).map(|loaded| said(loaded, AnyCsr::F64, true))
-            }
-        }
+        Ok((of_dtype!(dtype => io::read_stream(reader, &name, &options)?), true))
     })?;
     raised.check()?;
     with_warnings(py, &name, read)
 }
 
-/// A matrix that was read, and what is to be said of its file.
-fn said<T>(loaded: Loaded<T>, kind: fn(Csr<T>) -> AnyCsr, has_values: bool) -> (Matrix, Vec<Remark>) {
-    let Stored { field, duplicates, .. } = loaded.stored;
-    let told = Told { has_values, is_complex: field == Field::Complex, duplicates, ..Told::default() };
-    (Matrix::told(kind(loaded.matrix), told), loaded.remarks)
-}
-
-/// The matrix; what its owner should know of the file becomes warnings of Python.
+/// The matrix that was read, and whether its values are those of the file; what its owner should know of the file becomes warnings of
+/// Python.
 fn with_warnings(
     py: Python<'_>,
     path: &Path,
-    read: Result<(Matrix, Vec<Remark>), io::ReadError>,
+    read: Result<(AnyLoaded, bool), io::ReadError>,
 ) -> PyResult<Matrix> {
-    let (matrix, remarks) = read.map_err(Failure::from)?;
+    let (loaded, has_values) = read.map_err(Failure::from)?;
+    let (Stored { field, duplicates, .. }, remarks) = with_typed!(&loaded, one => (one.stored, &one.remarks));
     for remark in remarks.iter().filter(|remark| remark.is_worth_saying()) {
         let text = CString::new(format!("{}: {remark}", path.display())).unwrap_or_default();
         // Of the line that called `sparsight.read`.
         PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 2)?;
     }
-    Ok(matrix)
+    let told = Told { has_values, is_complex: field == Field::Complex, duplicates, ..Told::default() };
+    Ok(Matrix::told(map_typed!(loaded, one => one.matrix), told))
 }
 
 /// A matrix of the gallery.
 #[pyfunction]
 pub(crate) fn generate(py: Python<'_>, recipe: &str, dtype: &str) -> PyResult<Matrix> {
     let dtype = dtype_of(dtype)?;
-    let made = forked::work(py, || {
+    let made: Result<_, GalleryError> = forked::work(py, || {
         let recipe: Recipe = recipe.parse()?;
-        Ok(match dtype {
-            Dtype::F32 => AnyCsr::F32(recipe.generate()?),
-            Dtype::F64 | Dtype::Mixed => AnyCsr::F64(recipe.generate()?),
-        })
+        Ok(of_dtype!(dtype => recipe.generate()?))
     })?;
-    made.map(Matrix::new)
-        .map_err(|error: sparsight::matrix::gallery::GalleryError| Failure::from(error).into())
+    Ok(Matrix::new(made.map_err(Failure::from)?))
 }

@@ -4,7 +4,8 @@ use crate::advice::Advice;
 use crate::buffers::Indices;
 use crate::failure::{Failure, Kind};
 use crate::forked;
-use crate::matrix::{AnyCsr, Matrix};
+use crate::matrix::Matrix;
+use crate::typed::with_typed;
 use pyo3::prelude::*;
 use sparsight::answer::{AdviseGpusAnswer, Answer, LinksAnswer, NumbersOfGpus, OnGpus, TooFewGpus};
 use sparsight::distributed::{Deal, numbers_of_gpus};
@@ -64,8 +65,8 @@ fn on<T: Scalar>(
     parts: &Parts,
     known: &KnownLinks,
 ) -> Result<Result<OnGpus, TooFewGpus>, Failure> {
-    let advisor = Advisor::new(advice.profile());
-    let numbers = NumbersOfGpus::new(a, advisor, advice.ranking(), advice.objective());
+    let advisor = Advisor::new(&advice.profile);
+    let numbers = NumbersOfGpus { matrix: a, advisor, advice: &advice.ranking, objective: &advice.objective };
     if count == 1 {
         return Ok(numbers.on_one());
     }
@@ -88,15 +89,12 @@ pub(crate) fn on_gpus(
 ) -> PyResult<String> {
     forked::refuse()?;
     let parts = Parts::read(parts)?;
-    let (known, links) = links_of(links.as_deref(), advice.profile())?;
+    let (known, links) = links_of(links.as_deref(), &advice.profile)?;
     numbers_of_gpus(&counts).map_err(Failure::from)?;
     let mut all = Vec::with_capacity(counts.len());
     for count in counts {
         py.check_signals()?;
-        all.push(forked::work(py, || match &matrix.csr {
-            AnyCsr::F32(a) => on(a, advice, count, &parts, &known),
-            AnyCsr::F64(a) => on(a, advice, count, &parts, &known),
-        })??);
+        all.push(forked::work(py, || with_typed!(&matrix.csr, a => on(a, advice, count, &parts, &known)))??);
     }
     Ok(forked::work(py, || answer(matrix, advice, &parts, links, all))??)
 }
@@ -109,7 +107,7 @@ pub(crate) fn answer(
     links: LinksAnswer,
     all: Vec<Result<OnGpus, TooFewGpus>>,
 ) -> Result<String, Failure> {
-    let (summary, deal) = (advice.matrix().clone(), parts.name().to_owned());
-    let profile = advice.profile();
-    Ok(AdviseGpusAnswer::of(summary, profile, matrix.value_type(), deal, links, all)?.to_json())
+    let (summary, deal) = (advice.matrix.clone(), parts.name().to_owned());
+    let profile = &advice.profile;
+    Ok(AdviseGpusAnswer::of(summary, profile, matrix.csr.dtype(), deal, links, all)?.to_json())
 }

@@ -1,17 +1,15 @@
 //! Vectors of which each GPU has a piece.
 
-use crate::buffers::{Value, fill_values};
+use crate::buffers::Value;
 use crate::forked;
+use crate::typed::{Typed, map_typed, with_typed};
 use pyo3::prelude::*;
 use sparsight::device::gpu::{DeviceArray, GpuShare};
 use sparsight::device::{DeviceError, DeviceSliceMut};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Entries on a GPU, of either value type.
-pub(crate) enum Entries {
-    F32(DeviceArray<f32>),
-    F64(DeviceArray<f64>),
-}
+pub(crate) type Entries = Typed<DeviceArray<f32>, DeviceArray<f64>>;
 
 /// A value type of which there are pieces.
 pub(crate) trait Piecewise: Value {
@@ -83,22 +81,6 @@ pub(crate) fn multiply<T: Piecewise>(
     share.wait()
 }
 
-/// Values copied from pieces, of either value type.
-pub(crate) enum OnHost {
-    F32(Vec<f32>),
-    F64(Vec<f64>),
-}
-
-impl OnHost {
-    /// Copies it into an array of Python's, of the same length and value type.
-    pub(crate) fn fill(&self, py: Python<'_>, out: &Bound<'_, PyAny>) -> PyResult<()> {
-        match self {
-            Self::F32(entries) => fill_values(py, out, entries),
-            Self::F64(entries) => fill_values(py, out, entries),
-        }
-    }
-}
-
 /// The entries of a vector that one GPU owns, with room behind them for those that other GPUs give. The memory is its own: it is there as
 /// long as this is, whatever becomes of the operator.
 #[pyclass(frozen, module = "sparsight._core")]
@@ -106,20 +88,32 @@ pub(crate) struct Piece {
     /// `None` only while it is dropped.
     entries: Option<Entries>,
     own: usize,
-    gpu: usize,
+    /// Number of its GPU.
+    #[pyo3(get)]
+    index: usize,
     pub(crate) whole: Whole,
 }
 
 impl Piece {
     /// A piece of the first `own` entries of `array`.
-    pub(crate) fn new<T: Piecewise>(array: DeviceArray<T>, own: usize, gpu: usize, whole: Whole) -> Self {
-        Self { entries: Some(T::wrap(array)), own, gpu, whole }
+    pub(crate) fn new<T: Piecewise>(array: DeviceArray<T>, own: usize, index: usize, whole: Whole) -> Self {
+        Self { entries: Some(T::wrap(array)), own, index, whole }
     }
 
     /// # Panics
     /// If it is a piece of another operator than the one with these values.
     pub(crate) fn array<T: Piecewise>(&self) -> &DeviceArray<T> {
         self.entries.as_ref().and_then(T::unwrap).expect("pieces have the value type of their operator")
+    }
+
+    /// Copies its own entries to the host.
+    pub(crate) fn read(&self) -> Result<Typed<Vec<f32>, Vec<f64>>, DeviceError> {
+        let entries = self.entries.as_ref().expect("they are there until it is dropped");
+        Ok(map_typed!(entries, array => {
+            let mut all = array.read()?;
+            all.truncate(self.own);
+            all
+        }))
     }
 
     /// The first `len` entries, for a product.
@@ -146,10 +140,7 @@ impl Piece {
     /// Address, 0 if it has no entries.
     #[getter]
     fn address(&self) -> u64 {
-        let address = |entries: &Entries| match entries {
-            Entries::F32(array) => array.address(),
-            Entries::F64(array) => array.address(),
-        };
+        let address = |entries: &Entries| with_typed!(entries, array => array.address());
         self.entries.as_ref().filter(|_| self.own > 0).map_or(0, address)
     }
 
@@ -158,15 +149,9 @@ impl Piece {
         self.own
     }
 
-    /// Number of its GPU.
-    #[getter]
-    fn index(&self) -> usize {
-        self.gpu
-    }
-
     /// "f32" or "f64"
     #[getter]
-    fn dtype(&self) -> &'static str {
-        if matches!(self.entries, Some(Entries::F32(_))) { "f32" } else { "f64" }
+    fn dtype(&self) -> Option<String> {
+        Some(self.entries.as_ref()?.dtype().to_string())
     }
 }

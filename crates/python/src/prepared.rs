@@ -2,11 +2,12 @@
 
 use crate::addresses::{self, At};
 use crate::advice::Advice;
-use crate::buffers::{Held, Value, Values};
+use crate::buffers::{Value, Values, Vectors};
 use crate::devices::{self, Opened};
 use crate::failure::{Failure, Kind};
 use crate::forked;
-use crate::matrix::{AnyCsr, Matrix};
+use crate::matrix::Matrix;
+use crate::typed::{Typed, map_typed, with_typed};
 use pyo3::prelude::*;
 use sparsight::bench::Bench;
 use sparsight::device::timing::StoppingRule;
@@ -19,20 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{PoisonError, RwLock};
 
 /// A prepared matrix of either value type.
-pub(crate) enum AnyPrepared {
-    F32(sparsight::Prepared<f32>),
-    F64(sparsight::Prepared<f64>),
-}
-
-/// Does the same for both value types.
-macro_rules! with_prepared {
-    ($any:expr, $p:ident => $body:expr) => {
-        match $any {
-            AnyPrepared::F32($p) => $body,
-            AnyPrepared::F64($p) => $body,
-        }
-    };
-}
+pub(crate) type AnyPrepared = Typed<sparsight::Prepared<f32>, sparsight::Prepared<f64>>;
 
 /// A matrix on a device. Several threads may multiply with it.
 #[pyclass(frozen, module = "sparsight._core")]
@@ -41,9 +29,17 @@ pub(crate) struct Prepared {
     product: RwLock<Option<AnyPrepared>>,
     is_freed: AtomicBool,
     device: Opened,
+    /// Id of the candidate that runs.
+    #[pyo3(get)]
     candidate: String,
+    /// Seconds a product, if candidates were tried.
+    #[pyo3(get)]
     measured_s: Option<f64>,
+    /// Bytes of the matrix on the device, x and y not counted.
+    #[pyo3(get)]
     memory_bytes: u64,
+    /// Seconds of conversion and upload.
+    #[pyo3(get)]
     preparation_s: f64,
 }
 
@@ -59,7 +55,7 @@ impl Prepared {
         measured_s: Option<f64>,
     ) -> Self {
         let (memory_bytes, preparation_s) =
-            with_prepared!(&product, p => (p.memory_bytes(), p.preparation().total().0));
+            with_typed!(&product, p => (p.memory_bytes(), p.preparation().total().0));
         let (product, is_freed) = (RwLock::new(Some(product)), AtomicBool::new(false));
         Self { product, is_freed, device, candidate, measured_s, memory_bytes, preparation_s }
     }
@@ -103,18 +99,6 @@ impl Drop for Prepared {
     }
 }
 
-/// Multiplies with vectors on the host.
-fn multiply<T: Value>(
-    prepared: &sparsight::Prepared<T>,
-    (alpha, beta): (f64, f64),
-    x: &Held<T>,
-    y: &mut Held<T>,
-) -> Result<(), Failure> {
-    // SAFETY: taken to be written, and shares nothing with x.
-    let y = unsafe { y.entries_mut() };
-    Ok(prepared.multiply_scaled(alpha, x.entries(), beta, y)?)
-}
-
 /// Queues a product with vectors at these addresses, of these lengths.
 fn queue<T: Value>(
     prepared: &sparsight::Prepared<T>,
@@ -126,10 +110,6 @@ fn queue<T: Value>(
     Ok(prepared.multiply_scaled_on_device(alpha, x, beta, y, stream)?)
 }
 
-pub(crate) fn other_type() -> Failure {
-    Failure::new(Kind::BadVector, "an array of another value type than the operator")
-}
-
 /// The stream with that handle, `None` for the device's own.
 fn stream(handle: Option<usize>) -> Option<Stream<'static>> {
     // SAFETY: the package gives the handles of streams that live: of torch, CuPy, or the caller, who promises it.
@@ -138,30 +118,6 @@ fn stream(handle: Option<usize>) -> Option<Stream<'static>> {
 
 #[pymethods]
 impl Prepared {
-    /// Id of the candidate that runs.
-    #[getter]
-    fn candidate(&self) -> &str {
-        &self.candidate
-    }
-
-    /// Seconds a product, if candidates were tried.
-    #[getter]
-    fn measured_s(&self) -> Option<f64> {
-        self.measured_s
-    }
-
-    /// Bytes of the matrix on the device, x and y not counted.
-    #[getter]
-    fn memory_bytes(&self) -> u64 {
-        self.memory_bytes
-    }
-
-    /// Seconds of conversion and upload.
-    #[getter]
-    fn preparation_s(&self) -> f64 {
-        self.preparation_s
-    }
-
     /// Number of the GPU, None for the CPU.
     #[getter]
     fn index(&self) -> Option<usize> {
@@ -177,16 +133,13 @@ impl Prepared {
         alpha: f64,
         beta: f64,
     ) -> PyResult<()> {
-        let x = Values::read("x", x)?;
-        let mut y = Values::write("out", y, &x)?;
-        self.with(py, |product| match (product, &x, &mut y) {
-            (AnyPrepared::F32(product), Values::F32(x), Values::F32(y)) => {
-                multiply(product, (alpha, beta), x, y)
-            }
-            (AnyPrepared::F64(product), Values::F64(x), Values::F64(y)) => {
-                multiply(product, (alpha, beta), x, y)
-            }
-            _ => Err(other_type()),
+        let mut vectors = Vectors::of(x, y)?;
+        self.with(py, |product| {
+            with_typed!(product.as_ref().with(vectors.as_mut())?, (product, (x, y)) => {
+                // SAFETY: taken to be written, and shares nothing with x.
+                let y = unsafe { y.entries_mut() };
+                Ok(product.multiply_scaled(alpha, x.entries(), beta, y)?)
+            })
         })
     }
 
@@ -206,24 +159,23 @@ impl Prepared {
         let vectors = ((x, x_len), (y, y_len));
         self.with(
             py,
-            |product| with_prepared!(product, p => queue(p, (alpha, beta), vectors, stream(stream_handle))),
+            |product| with_typed!(product, p => queue(p, (alpha, beta), vectors, stream(stream_handle))),
         )
     }
 
     /// Replaces the values from an array of the host: after all that is queued on the GPU, and waited for.
     fn update_host(&self, py: Python<'_>, values: &Bound<'_, PyAny>) -> PyResult<()> {
         let values = Values::read("values", values)?;
-        self.change(py, |product| match (product, &values) {
-            (AnyPrepared::F32(product), Values::F32(values)) => Ok(product.update_values(values.entries())?),
-            (AnyPrepared::F64(product), Values::F64(values)) => Ok(product.update_values(values.entries())?),
-            _ => Err(other_type()),
+        self.change(py, |product| {
+            let both = product.as_mut().with(values.as_ref())?;
+            Ok(with_typed!(both, (product, values) => product.update_values(values.entries()))?)
         })
     }
 
     /// Replaces the values from an address on the GPU, likewise.
     fn update_on_device(&self, py: Python<'_>, values: u64, len: usize) -> PyResult<()> {
         self.change(py, |product| {
-            with_prepared!(product, p => {
+            with_typed!(product, p => {
                 let values = addresses::read("values", (values, len))?;
                 Ok(p.update_values_on_device(values, None)?)
             })
@@ -261,18 +213,18 @@ struct Wanted<'a> {
     updates: bool,
 }
 
-/// The prepared matrix, the id of its candidate, and what it took if several were tried.
-type Made<T> = (sparsight::Prepared<T>, String, Option<f64>);
+/// The prepared matrix, with the id of its candidate and what it took if several were tried.
+type Made<T> = (sparsight::Prepared<T>, (String, Option<f64>));
 
 /// The ranking for the processor, where that is wanted and the advice is for a GPU.
 fn of_processor(advice: &Advice, wanted: &Wanted<'_>) -> Result<Option<sparsight::Advice>, Failure> {
     let Opened::Cpu(cpu) = wanted.device else { return Ok(None) };
-    if !advice.ranking().kind.is_gpu() {
+    if !advice.ranking.kind.is_gpu() {
         return Ok(None);
     }
-    let objective = Objective { products: advice.products(), ..Objective::default() };
+    let objective = Objective { products: advice.objective.products, ..Objective::default() };
     let calibration = devices::of_processor()?;
-    let (features, dtype) = (wanted.matrix.features(), advice.dtype());
+    let (features, dtype) = (wanted.matrix.features(), advice.dtype);
     Ok(Some(sparsight::Advice::for_processor(
         cpu.facts(),
         calibration.as_deref(),
@@ -297,7 +249,7 @@ fn make<T: Value>(
     } else {
         let how = Bench { rule: StoppingRule::BRISK, ..Bench::default() };
         let of_processor = of_processor(advice, wanted)?;
-        let ranking = of_processor.as_ref().unwrap_or(advice.ranking());
+        let ranking = of_processor.as_ref().unwrap_or(&advice.ranking);
         let fastest = fastest(device, a, ranking, wanted.tries, &how, |_| go_on())?;
         let measured = fastest.measured().map(|measured| measured.timing.time.0);
         (fastest.plan, fastest.prepared, measured)
@@ -305,7 +257,7 @@ fn make<T: Value>(
     if wanted.updates {
         prepared.allow_updates(a)?;
     }
-    Ok((prepared, plan.to_string(), measured))
+    Ok((prepared, (plan.to_string(), measured)))
 }
 
 /// Prepares the matrix as advised, or, on the processor where the advice is for a GPU, as is known of the processor: the first candidate, the fastest of `tries` (0: of as many as are worth it for the products to come),
@@ -321,7 +273,7 @@ pub(crate) fn prepare(
     tries: usize,
     updates: bool,
 ) -> PyResult<Prepared> {
-    let tries = match (NonZeroUsize::new(tries), advice.products()) {
+    let tries = match (NonZeroUsize::new(tries), advice.objective.products) {
         (Some(count), _) => Tries::Count(count),
         (None, Some(products)) => Tries::WorthIt { products },
         (None, None) => {
@@ -343,16 +295,8 @@ pub(crate) fn prepare(
         };
         let device = Opened::open(device)?;
         let wanted = Wanted { matrix, device: &device, candidate, tries, updates };
-        let (product, candidate, measured_s) = match &matrix.csr {
-            AnyCsr::F32(a) => {
-                let (prepared, candidate, measured) = make(a, advice, &wanted, &mut go_on)?;
-                (AnyPrepared::F32(prepared), candidate, measured)
-            }
-            AnyCsr::F64(a) => {
-                let (prepared, candidate, measured) = make(a, advice, &wanted, &mut go_on)?;
-                (AnyPrepared::F64(prepared), candidate, measured)
-            }
-        };
+        let made = map_typed!(&matrix.csr, a => make(a, advice, &wanted, &mut go_on)?);
+        let (product, (candidate, measured_s)) = made.split();
         Ok::<_, Failure>(Prepared::new(product, device, candidate, measured_s))
     })?;
     match interrupted {

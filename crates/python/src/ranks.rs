@@ -7,36 +7,22 @@
 //! How the processes talk to each other before they are linked is Python's business: `python/sparsight/_ranks.py`.
 
 use crate::advice::Advice;
-use crate::buffers::{Values, fill_indices};
+use crate::buffers::{Values, fill_indices, fill_values};
 use crate::devices::{LinkedGpus, identity};
 use crate::failure::{Failure, Kind, SHARED};
 use crate::forked;
 use crate::linked::{Linked, planned, together};
-use crate::matrix::{AnyCsr, Matrix};
+use crate::matrix::Matrix;
 use crate::on_gpus::{Parts, answer, links_of};
-use crate::pieces::{OnHost, Piece, Piecewise, Whole, multiply, next_operator};
-use crate::prepared::other_type;
+use crate::pieces::{Piece, Piecewise, Whole, multiply, next_operator};
+use crate::typed::{Typed, map_typed, other_type, with_typed};
 use pyo3::prelude::*;
-use sparsight::device::DeviceError;
 use sparsight::device::gpu::GpuShare;
 use sparsight::distributed::Distributed;
 use std::path::PathBuf;
 
 /// A share of either value type.
-enum AnyShare {
-    F32(GpuShare<f32>),
-    F64(GpuShare<f64>),
-}
-
-/// Does the same for both value types.
-macro_rules! with_share {
-    ($any:expr, $share:ident => $body:expr) => {
-        match $any {
-            AnyShare::F32($share) => $body,
-            AnyShare::F64($share) => $body,
-        }
-    };
-}
+type AnyShare = Typed<GpuShare<f32>, GpuShare<f64>>;
 
 /// This process' share of a matrix.
 #[pyclass(frozen, module = "sparsight._core")]
@@ -49,8 +35,14 @@ pub(crate) struct Rank {
     size: (usize, usize),
     /// Rows and columns that are its own, in the order in which pieces have them.
     own: [Vec<u32>; 2],
-    planned: String,
+    /// Prediction in the form of `on_gpus` for this number of GPUs.
+    #[pyo3(get)]
+    planned_json: String,
+    /// Bytes of the share on the GPU, with what the exchange needs, x and y not counted.
+    #[pyo3(get)]
     memory_bytes: u64,
+    /// Seconds of conversion and upload.
+    #[pyo3(get)]
     preparation_s: f64,
 }
 
@@ -59,20 +51,12 @@ impl Rank {
         share: AnyShare,
         own: [Vec<u32>; 2],
         gpu: LinkedGpus,
-        planned: String,
+        planned_json: String,
         size: (usize, usize),
     ) -> Self {
-        let (memory_bytes, took) = with_share!(&share, share => (share.memory_bytes(), share.preparation()));
-        Self {
-            share: Linked::new(share),
-            gpu,
-            number: next_operator(),
-            size,
-            own,
-            planned,
-            memory_bytes,
-            preparation_s: took.total().0,
-        }
+        let (memory_bytes, took) = with_typed!(&share, share => (share.memory_bytes(), share.preparation()));
+        let (share, number, preparation_s) = (Linked::new(share), next_operator(), took.total().0);
+        Self { share, gpu, number, size, own, planned_json, memory_bytes, preparation_s }
     }
 
     /// A piece with these entries, and room behind them for what others give.
@@ -87,7 +71,7 @@ impl Rank {
         entries.resize(whole.room(share), T::default());
         let mut array = share.zeroed(entries.len())?;
         array.write(&entries)?;
-        Ok(Piece::new(array, own, self.gpu.indexes()[0], whole))
+        Ok(Piece::new(array, own, self.gpu.indexes[0], whole))
     }
 
     /// Refuses what is no piece of this operator.
@@ -110,25 +94,7 @@ impl Rank {
     /// Number of its GPU on this host.
     #[getter]
     fn index(&self) -> usize {
-        self.gpu.indexes()[0]
-    }
-
-    /// Bytes of the share on the GPU, with what the exchange needs, x and y not counted.
-    #[getter]
-    fn memory_bytes(&self) -> u64 {
-        self.memory_bytes
-    }
-
-    /// Seconds of conversion and upload.
-    #[getter]
-    fn preparation_s(&self) -> f64 {
-        self.preparation_s
-    }
-
-    /// Prediction in the form of `on_gpus` for this number of GPUs.
-    #[getter]
-    fn planned_json(&self) -> &str {
-        &self.planned
+        self.gpu.indexes[0]
     }
 
     /// Numbers of own rows and columns.
@@ -146,14 +112,11 @@ impl Rank {
     fn piece_of(&self, py: Python<'_>, entries: &Bound<'_, PyAny>, is_x: bool) -> PyResult<Piece> {
         let entries = Values::read("x", entries)?;
         let expected = self.own[usize::from(is_x)].len();
-        self.share.with(py, |share| match (share, &entries) {
-            (AnyShare::F32(share), Values::F32(held)) if held.entries().len() == expected => {
-                self.piece(share, held.entries().to_vec(), is_x)
-            }
-            (AnyShare::F64(share), Values::F64(held)) if held.entries().len() == expected => {
-                self.piece(share, held.entries().to_vec(), is_x)
-            }
-            _ => Err(other_type()),
+        self.share.with(py, |share| {
+            with_typed!(share.as_ref().with(entries.as_ref())?, (share, held) => match held.entries() {
+                entries if entries.len() == expected => self.piece(share, entries.to_vec(), is_x),
+                _ => Err(other_type()),
+            })
         })
     }
 
@@ -167,7 +130,7 @@ impl Rank {
         self.share.with(py, |share| {
             // The stream in which a piece was written is unknown.
             self.gpu.wait()?;
-            Ok(with_share!(share, share => multiply(share, (alpha, beta), (x, y)))?)
+            Ok(with_typed!(share, share => multiply(share, (alpha, beta), (x, y)))?)
         })
     }
 
@@ -180,15 +143,11 @@ impl Rank {
     /// Copies the own entries of a piece into an array, after everything that is queued on the GPU.
     fn read(&self, py: Python<'_>, piece: &Piece, out: &Bound<'_, PyAny>) -> PyResult<()> {
         self.check("piece", piece, true)?;
-        let own = self.own[usize::from(piece.whole.is_x)].len();
-        let entries = self.share.with(py, |share| {
+        let entries = self.share.with(py, |_| {
             self.gpu.wait()?;
-            Ok(match share {
-                AnyShare::F32(_) => OnHost::F32(own_entries(piece, own)?),
-                AnyShare::F64(_) => OnHost::F64(own_entries(piece, own)?),
-            })
+            Ok(piece.read()?)
         })?;
-        entries.fill(py, out)
+        with_typed!(&entries, entries => fill_values(py, out, entries))
     }
 
     /// Gives its memory back now. Waits for what is queued.
@@ -200,29 +159,6 @@ impl Rank {
     #[getter]
     fn is_freed(&self) -> bool {
         self.share.is_freed()
-    }
-}
-
-/// The entries of a piece without those of other ranks behind them.
-fn own_entries<T: Piecewise>(piece: &Piece, own: usize) -> Result<Vec<T>, DeviceError> {
-    let mut entries = piece.array::<T>().read()?;
-    entries.truncate(own);
-    Ok(entries)
-}
-
-/// A planned matrix of either value type.
-enum AnyPlanned {
-    F32(Distributed<f32>),
-    F64(Distributed<f64>),
-}
-
-impl AnyPlanned {
-    /// Properties that all ranks must share, on GPUs called `gpu`: a line each.
-    fn digest(&self, gpu: &str) -> String {
-        match self {
-            Self::F32(distributed) => distributed.digest(gpu).to_string(),
-            Self::F64(distributed) => distributed.digest(gpu).to_string(),
-        }
     }
 }
 
@@ -252,20 +188,14 @@ pub(crate) fn prepare_rank(
     forked::refuse()?;
     let parts = Parts::read(parts)?;
     let begun = forked::work(py, || {
-        let (known, links) = links_of(links.as_deref(), advice.profile())?;
-        let (distributed, on_gpus) = match &matrix.csr {
-            AnyCsr::F32(a) => {
-                let (distributed, on_gpus) = planned(a, advice, ranks, &parts, &known)?;
-                (AnyPlanned::F32(distributed), on_gpus)
-            }
-            AnyCsr::F64(a) => {
-                let (distributed, on_gpus) = planned(a, advice, ranks, &parts, &known)?;
-                (AnyPlanned::F64(distributed), on_gpus)
-            }
-        };
+        let (known, links) = links_of(links.as_deref(), &advice.profile)?;
+        let (distributed, on_gpus) =
+            map_typed!(&matrix.csr, a => planned(a, advice, ranks, &parts, &known)?).split();
         let gpu = LinkedGpus::open(vec![index])?;
         let said = answer(matrix, advice, &parts, links, vec![Ok(on_gpus)])?;
-        let digest = distributed.digest(&gpu.devices()[0].facts().name);
+        let name = gpu.devices()[0].facts().name.clone();
+        // Properties that all ranks must share: a line each.
+        let digest = with_typed!(&distributed, all => all.digest(&name).to_string());
         Ok::<_, Failure>((distributed, said, gpu, digest))
     })?;
     let (distributed, said, gpu, digest) = begun?;
@@ -274,11 +204,8 @@ pub(crate) fn prepare_rank(
         let _together = together();
         let link = gpu.join(&identity, rank, ranks)?;
         let device = &gpu.devices()[0];
-        let (share, own) = match &distributed {
-            AnyPlanned::F32(all) => (AnyShare::F32(all.prepare_rank(device, link)?), own(all, rank)),
-            AnyPlanned::F64(all) => (AnyShare::F64(all.prepare_rank(device, link)?), own(all, rank)),
-        };
-        Ok::<_, Failure>((share, own))
+        let made = map_typed!(&distributed, all => (all.prepare_rank(device, link)?, own(all, rank)));
+        Ok::<_, Failure>(made.split())
     })?;
     let (share, own) = made?;
     Ok(Rank::new(share, own, gpu, said, matrix.size()))

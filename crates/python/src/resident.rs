@@ -6,8 +6,9 @@ use crate::buffers::Value;
 use crate::devices::Opened;
 use crate::failure::Failure;
 use crate::forked;
-use crate::matrix::{AnyCsr, Matrix};
-use crate::prepared::{AnyPrepared, Prepared};
+use crate::matrix::Matrix;
+use crate::prepared::Prepared;
+use crate::typed::map_typed;
 use pyo3::prelude::*;
 use sparsight::device::DeviceCsr;
 use sparsight::matrix::Csr;
@@ -39,7 +40,7 @@ fn make<T: Value>(
             let prepared = plan.prepare_resident(device, a)?;
             (plan, prepared)
         }
-        None => advice.ranking().prepare_resident(device, a)?,
+        None => advice.ranking.prepare_resident(device, a)?,
     };
     if wanted.updates {
         // Where values stand follows from the pattern.
@@ -71,16 +72,8 @@ pub(crate) fn prepare_resident(
         device.wait()?;
         let wanted = Wanted { device: &device, candidate, updates };
         let arrays = (indptr, indices, values);
-        let (product, candidate) = match &matrix.csr {
-            AnyCsr::F32(pattern) => {
-                let (prepared, candidate) = make(pattern, advice, &wanted, arrays)?;
-                (AnyPrepared::F32(prepared), candidate)
-            }
-            AnyCsr::F64(pattern) => {
-                let (prepared, candidate) = make(pattern, advice, &wanted, arrays)?;
-                (AnyPrepared::F64(prepared), candidate)
-            }
-        };
+        let made = map_typed!(&matrix.csr, pattern => make(pattern, advice, &wanted, arrays)?);
+        let (product, candidate) = made.split();
         Ok::<_, Failure>(Prepared::new(product, device, candidate, None))
     })?;
     Ok(made?)

@@ -11,6 +11,7 @@
 
 use crate::advise::{Advised, Why};
 use crate::{Advice, Advisor, Error, Objective, Profile};
+use serde::Serialize;
 use sparsight_kernels::{Candidate, DeviceFacts, strip};
 use sparsight_matrix::{Dtype, Features, Seconds};
 use std::fmt;
@@ -47,22 +48,30 @@ pub struct ComparedDevice {
 }
 
 /// A candidate on a device, beside others.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Compared {
-    /// The candidate with its prediction.
+    /// The candidate with its prediction; answers hold it before.
+    #[serde(skip)]
     pub advised: Advised,
     /// Limit of the time.
     pub limit: Limit,
     /// Seconds a product, its share of conversion and upload in it where products are counted; `None` if what these
     /// take was not measured.
+    #[serde(skip)]
     pub time: Option<Span>,
     /// Speedup over the first device, 1 for that itself. The ends are those of both times' intervals, as
     /// if both devices went wrong in opposite directions: where they enclose 1, the order is not known.
+    #[serde(flatten)]
     pub speed: Option<Speed>,
+    /// Products a second; `None` as [`Compared::time`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub products_per_s: Option<f64>,
     /// Products a second for each unit of price.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub products_per_s_per_price: Option<f64>,
     /// Products a joule.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub products_per_joule: Option<f64>,
 }
 
@@ -87,20 +96,24 @@ pub struct Span {
 }
 
 /// A ratio of two times with the ends that their intervals give.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Speed {
     /// Predicted value.
+    #[serde(rename = "speed")]
     pub ratio: f64,
     /// Lower end.
+    #[serde(rename = "speed_low")]
     pub low: f64,
     /// Upper end.
+    #[serde(rename = "speed_high")]
     pub high: f64,
 }
 
 /// Limiting resource of a product, as far as its predicted time and the device's rates show. The first that applies,
 /// in this order.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(tag = "by", content = "fraction", rename_all = "lowercase")]
 pub enum Limit {
     /// Launch: an empty kernel takes at least half of the time, this fraction of it.
     Launch(f64),
@@ -137,44 +150,20 @@ impl Limit {
             Some(rate) => Self::Latency(rate),
         }
     }
-
-    /// Name: `launch`, `occupancy`, `cache`, `bandwidth`, `latency` or `unknown`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Launch(_) => "launch",
-            Self::Occupancy(_) => "occupancy",
-            Self::Cache(_) => "cache",
-            Self::Bandwidth(_) => "bandwidth",
-            Self::Latency(_) => "latency",
-            Self::Unknown => "unknown",
-        }
-    }
-
-    /// The fraction that made it the limit.
-    pub const fn fraction(self) -> Option<f64> {
-        match self {
-            Self::Launch(fraction)
-            | Self::Occupancy(fraction)
-            | Self::Cache(fraction)
-            | Self::Bandwidth(fraction)
-            | Self::Latency(fraction) => Some(fraction),
-            Self::Unknown => None,
-        }
-    }
 }
 
 /// `launch, 83 % of the time`; `too small, 21 % of the threads busy`; `memory, 75 % of the copy rate`.
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (what, of) = match self {
-            Self::Launch(_) => ("launch", "of the time"),
-            Self::Occupancy(_) => ("too small", "of the threads busy"),
-            Self::Cache(_) => ("cache", "of the copy rate"),
-            Self::Bandwidth(_) => ("memory", "of the copy rate"),
-            Self::Latency(_) => ("waiting", "of the copy rate"),
+        let (what, fraction, of) = match self {
+            Self::Launch(fraction) => ("launch", fraction, "of the time"),
+            Self::Occupancy(fraction) => ("too small", fraction, "of the threads busy"),
+            Self::Cache(fraction) => ("cache", fraction, "of the copy rate"),
+            Self::Bandwidth(fraction) => ("memory", fraction, "of the copy rate"),
+            Self::Latency(fraction) => ("waiting", fraction, "of the copy rate"),
             Self::Unknown => return f.write_str("?"),
         };
-        write!(f, "{what}, {:.0} % {of}", 100.0 * self.fraction().unwrap_or_default())
+        write!(f, "{what}, {:.0} % {of}", 100.0 * fraction)
     }
 }
 
@@ -195,11 +184,6 @@ impl Span {
         let with = |time: Seconds| Seconds(time.0 + share);
         let prediction = &advised.prediction;
         Some(Self { time: with(prediction.time), low: with(prediction.low), high: with(prediction.high) })
-    }
-
-    /// Products a second, as predicted.
-    pub fn products_per_s(self) -> f64 {
-        1.0 / self.time.0
     }
 
     /// Speedup of this over `other`.
@@ -256,11 +240,12 @@ fn line_up(
     let devices = contenders.iter().zip(advice).map(|(contender, advice)| {
         let compared = |advised: &Advised, first: Option<Span>| {
             let time = span(advised);
-            let rate = time.map(Span::products_per_s);
+            let rate = time.map(|span| 1.0 / span.time.0);
             Compared {
                 limit: Limit::of(advised, &contender.profile.device.facts, features),
                 time,
                 speed: time.zip(first).map(|(own, first)| own.against(&first)),
+                products_per_s: rate,
                 products_per_s_per_price: rate.zip(contender.price).map(|(rate, price)| rate / price),
                 products_per_joule: rate.zip(contender.power_w).map(|(rate, watts)| rate / watts),
                 advised: advised.clone(),

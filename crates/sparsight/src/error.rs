@@ -191,66 +191,69 @@ pub enum Error {
 impl Error {
     /// Advice for the user, if there is any.
     pub fn hint(&self) -> Option<String> {
-        match self {
-            Self::Device(e) => e.hint().map(ToOwned::to_owned),
-            Self::NoFolder { path, is_shipped: true } => Some(format!(
-                "{0} is the name of a profile that is part of the program, and this takes a folder: the repository has it as \
-                 profiles/{0}",
-                path.display()
-            )),
+        let hint = match self {
+            Self::Device(e) => e.hint()?,
+            Self::NoFolder { path, is_shipped: true } => {
+                return Some(format!(
+                    "{0} is the name of a profile that is part of the program, and this takes a folder: the repository has it \
+                     as profiles/{0}",
+                    path.display()
+                ));
+            }
             Self::NoFolder { .. } => {
-                Some("this takes the folder of a profile: `sparsight lab profile --device cuda:0 -o DIR` makes one".to_owned())
+                "this takes the folder of a profile: `sparsight lab profile --device cuda:0 -o DIR` makes one"
             }
-            Self::NoProfile { .. } => Some("`sparsight lab profile --device cuda:0 -o DIR` makes one".to_owned()),
-            Self::OtherVendor { .. } => Some(
+            Self::NoProfile { .. } => "`sparsight lab profile --device cuda:0 -o DIR` makes one",
+            Self::OtherVendor { .. } => {
                 "nothing that is known carries over to it; nvidia-h200 answers for an H200, and cpu for this machine's processor"
-                    .to_owned(),
-            ),
-            Self::Lacking { profile, missing } => Some(missing.hint(profile)),
-            Self::NotShipped { profile, .. } => {
-                Some(format!("the repository of sparsight has all of it: --profile profiles/{profile}"))
             }
-            Self::NotRunNow { hint, .. } => Some((*hint).to_owned()),
-            Self::OtherDevice { .. } => Some("give another folder with -o".to_owned()),
-            Self::NotCalibrated { .. } => Some(
+            Self::Lacking { profile, missing } => return Some(missing.hint(profile)),
+            Self::NotShipped { profile, .. } => {
+                return Some(format!(
+                    "the repository of sparsight has all of it: --profile profiles/{profile}"
+                ));
+            }
+            Self::NotRunNow { hint, .. } => hint,
+            Self::OtherDevice { .. } => "give another folder with -o",
+            Self::NotCalibrated { .. } => {
                 "`sparsight devices` says what is missing, and the same command goes on; `sparsight lab profile -o DIR` and \
                  `sparsight lab measure` make a profile of its own"
-                    .to_owned(),
-            ),
-            Self::Uncalibrated { .. } => Some(
-                "SPARSIGHT_CALIBRATE=0 forbids to calibrate it now: `sparsight calibrate -o DIR` does it by hand".to_owned(),
-            ),
-            Self::NoCache => Some("set SPARSIGHT_CACHE to one".to_owned()),
-            Self::NotSetAside { .. } => Some(
-                "nothing was changed: make it readable or move it elsewhere, or set SPARSIGHT_CACHE to another folder".to_owned(),
-            ),
-            Self::PlannedForGpu { .. } => Some(
+            }
+            Self::Uncalibrated { .. } => {
+                "SPARSIGHT_CALIBRATE=0 forbids to calibrate it now: `sparsight calibrate -o DIR` does it by hand"
+            }
+            Self::NoCache => "set SPARSIGHT_CACHE to one",
+            Self::NotSetAside { .. } => {
+                "nothing was changed: make it readable or move it elsewhere, or set SPARSIGHT_CACHE to another folder"
+            }
+            Self::PlannedForGpu { .. } => {
                 "`Plan::for_processor` plans for the processor: from its calibration (`sparsight calibrate --device cpu`, or \
                  `advise --device cpu`), else plain CSR"
-                    .to_owned(),
-            ),
-            Self::Unmeasured { command, .. } => Some(format!("`{command}` measures it")),
-            Self::TooManyGpus { .. } => Some("ask about fewer numbers, or smaller ones".to_owned()),
-            Self::Contradictory { .. } => Some("measure the device again with nothing else running on it".to_owned()),
+            }
+            Self::Unmeasured { command, .. } => return Some(format!("`{command}` measures it")),
+            Self::TooManyGpus { .. } => "ask about fewer numbers, or smaller ones",
+            Self::Contradictory { .. } => "measure the device again with nothing else running on it",
             Self::File { source, .. } if source.kind() == ErrorKind::StorageFull => {
-                Some("free some space and run the same command again: it goes on where it stopped".to_owned())
+                "free some space and run the same command again: it goes on where it stopped"
             }
-            Self::Malformed { path, .. } if is_journal(path) => Some(repair_hint()),
+            Self::Malformed { path, .. } if is_journal(path) => REPAIR,
             // What cannot be unpacked.
-            Self::File { path, source } if is_journal(path) && is_content(source.kind()) => Some(repair_hint()),
+            Self::File { path, source } if is_journal(path) && is_content(source.kind()) => REPAIR,
             Self::Busy { .. } => {
-                Some("wait for it, or give each run a folder of its own and put their .jsonl files together with cat".to_owned())
+                "wait for it, or give each run a folder of its own and put their .jsonl files together with cat"
             }
-            Self::Schema { path, .. } if name_of(path).starts_with("rescaling.json") => Some(
-                "`sparsight calibrate -o DIR` computes it again from the recorded times, and measures nothing".to_owned(),
-            ),
-            Self::Schema { .. } | Self::Damaged { .. } => {
-                Some("`sparsight lab fit DIR` writes the models again".to_owned())
+            Self::Schema { path, .. } if name_of(path).starts_with("rescaling.json") => {
+                "`sparsight calibrate -o DIR` computes it again from the recorded times, and measures nothing"
             }
-            _ => None,
-        }
+            Self::Schema { .. } | Self::Damaged { .. } => "`sparsight lab fit DIR` writes the models again",
+            _ => return None,
+        };
+        Some(hint.to_owned())
     }
 }
+
+/// Advice on a damaged journal.
+const REPAIR: &str = "`sparsight lab repair DIR` keeps every record that can be read, and the file as it is under another name";
 
 /// The last part of a path.
 fn name_of(path: &Path) -> Cow<'_, str> {
@@ -266,9 +269,4 @@ fn is_journal(path: &Path) -> bool {
 /// Tells whether an error is about the content of a file.
 fn is_content(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::InvalidData | ErrorKind::InvalidInput | ErrorKind::UnexpectedEof)
-}
-
-fn repair_hint() -> String {
-    "`sparsight lab repair DIR` keeps every record that can be read, and the file as it is under another name"
-        .to_owned()
 }

@@ -3,25 +3,32 @@
 use crate::model_name::ModelName;
 use sparsight_matrix::Dtype;
 use sparsight_model::{MIN_MATRICES, Variant};
-use std::fmt;
+use thiserror::Error;
 
 /// Content that a profile lacks. Its text is the end of the sentence "the profile NAME holds no ...".
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Missing {
     /// Any model: it was never fitted.
+    #[error("fitted models")]
     Models,
     /// Any model: it holds the benchmark matrices of a transfer alone, as quick profiles once did.
+    #[error("models: what was measured serves `transfer` alone")]
     ModelsOfQuick,
     /// Models and times: its numbers were taken from elsewhere, and nothing can be measured into it.
+    #[error("models and no times: what is in it was taken from elsewhere, not measured by this program")]
     OfElsewhere,
     /// The parameters of a transfer by the model of Guo and Wang 2013.
+    #[error("transfer.json, the parameters of a transfer by the model guo-wang-2013")]
     TransferParameters,
     /// The copy rate or the cost of a launch, without which no time is carried over part by part.
+    #[error("copy rate and launch cost, which it takes to carry times over part by part")]
     Rates,
     /// Benchmark matrices with times, to fit models to.
+    #[error("benchmark matrices")]
     BenchmarkMatrices,
     /// A model that knows any of the candidates asked about.
+    #[error("{model} model for {dtype}")]
     Model {
         /// The model asked for.
         model: ModelName,
@@ -29,12 +36,16 @@ pub enum Missing {
         dtype: Dtype,
     },
     /// A strip model of benchmark matrices whose row lengths are drawn.
+    #[error("{} model, which takes benchmark matrices with {} row lengths", .0.name(), .0.lengths())]
     StripModel(Variant),
     /// A model that is learned from measured matrices, by its name.
+    #[error("{0} model, which takes a corpus of at least {least} matrices", least = MIN_MATRICES)]
     LearnedModel(&'static str),
     /// A measured time of any matrix of the corpus.
+    #[error("time of a matrix")]
     Times,
     /// A measured time of any of the matrices that every GPU is calibrated with.
+    #[error("time of any of the matrices of a calibration")]
     Calibration,
 }
 
@@ -73,37 +84,6 @@ impl Missing {
             | Self::LearnedModel(_) => {
                 format!("`sparsight lab profile -o {profile}` measures, `sparsight lab fit {profile}` fits")
             }
-        }
-    }
-}
-
-impl fmt::Display for Missing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Models => f.write_str("fitted models"),
-            Self::ModelsOfQuick => f.write_str("models: what was measured serves `transfer` alone"),
-            Self::OfElsewhere => f.write_str(
-                "models and no times: what is in it was taken from elsewhere, not measured by this program",
-            ),
-            Self::TransferParameters => {
-                f.write_str("transfer.json, the parameters of a transfer by the model guo-wang-2013")
-            }
-            Self::Rates => {
-                f.write_str("copy rate and launch cost, which it takes to carry times over part by part")
-            }
-            Self::BenchmarkMatrices => f.write_str("benchmark matrices"),
-            Self::Model { model, dtype } => write!(f, "{model} model for {dtype}"),
-            Self::StripModel(variant) => write!(
-                f,
-                "{} model, which takes benchmark matrices with {} row lengths",
-                variant.name(),
-                variant.lengths()
-            ),
-            Self::LearnedModel(model) => {
-                write!(f, "{model} model, which takes a corpus of at least {MIN_MATRICES} matrices")
-            }
-            Self::Times => f.write_str("time of a matrix"),
-            Self::Calibration => f.write_str("time of any of the matrices of a calibration"),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The models by name.
 
-use serde::{Serialize, Serializer};
+use sparsight_matrix::serialize_as_text;
 use sparsight_model::{Boosting, Learner, Variant};
 use std::fmt;
 
@@ -70,8 +70,4 @@ impl fmt::Display for ModelName {
     }
 }
 
-impl Serialize for ModelName {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
+serialize_as_text!(ModelName);

@@ -11,19 +11,16 @@ use crate::output_file;
 use crate::progress::Progress;
 use crate::reordering::OrderFlags;
 use crate::table::Table;
-use crate::text::{BOLD, candidate, described, of_bandwidth, percent, shape, words};
-use crate::values::{ValuesFlag, narrowing, what_it_changes};
-use sparsight::answer::{
-    BenchAnswer, BenchedBefore, BenchedKernel, BenchedMatrix, MeasuredOutcome, NarrowingAnswer,
-};
+use crate::text::{BOLD, candidate, described, of_bandwidth, percent, title, words};
+use crate::values::{ValuesFlag, what_it_changes};
+use sparsight::answer::{BenchAnswer, BenchedBefore, BenchedKernel, BenchedMatrix, MeasuredOutcome};
 use sparsight::bench::Noise;
 use sparsight::bench::{MeasuredOwn, bench, bench_own};
 use sparsight::device::timing::{Caches, StoppingRule};
 use sparsight::device::{Device, DeviceError};
-use sparsight::kernels::{Candidate, DeviceFacts, OwnKernel, flops};
+use sparsight::kernels::{Candidate, DeviceFacts, OwnKernel};
 use sparsight::matrix::io::read_regular_text;
-use sparsight::matrix::{Csr, Dtype, Features, Scalar};
-use sparsight::records::{ClockRecord, Measured};
+use sparsight::matrix::{Csr, Dtype, Features, Narrowing, Scalar};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -87,16 +84,13 @@ const TABLE: Layout = Layout {
     ],
 };
 
-/// A matrix and its measurements.
-struct Benched {
-    title: String,
-    features: Features,
-    results: Vec<Measured>,
-    own: Vec<MeasuredOwn>,
-    clock: Option<ClockRecord>,
-    /// Effect of storing the values in f32, if requested.
-    narrowing: Option<NarrowingAnswer>,
-    far: u32,
+/// The measurements so far.
+struct Running {
+    bar: Progress,
+    /// Candidates done.
+    done: usize,
+    noise: Noise,
+    matrices: Vec<BenchedMatrix>,
 }
 
 impl Bench {
@@ -113,7 +107,7 @@ impl Bench {
         let before = self.compare.as_deref().map(EarlierBench::read).transpose()?;
         let mut device = OpenDevice::open(&self.device.clone().unwrap_or_else(DeviceName::best_here))?;
         refuse_cpu(&own, device.facts())?;
-        let mut noise = Noise::before(device.facts().kind);
+        let noise = Noise::before(device.facts().kind);
         device.measure_rates();
         context.interrupt.listen();
         let candidates = self.kernels.candidates(device.facts().kind, T::DTYPE)?;
@@ -126,79 +120,75 @@ impl Bench {
         let of_own: usize = own.iter().map(|kernel| kernel.blocks().len()).sum();
         let each = candidates.len() + of_own;
         let bar = context.printer.progress((sources.len() * each) as u64, "measuring");
-        let (mut all, mut unreadable) = (Vec::new(), 0);
-        let mut stopped = Ok(());
+        let mut running = Running { bar, done: 0, noise, matrices: Vec::new() };
+        let (mut unreadable, mut stopped) = (0, Ok(()));
         for (index, source) in sources.iter().enumerate() {
-            let matrix = match source.load::<T>(context) {
-                Ok(matrix) => matrix,
+            running.done = index * each;
+            stopped = match source.load::<T>(context) {
+                Ok(matrix) => {
+                    let named = (source.title(), &matrix);
+                    self.one::<T>(named, &device, (&candidates[..], &own[..]), &mut running, context)
+                }
                 // Of several the others are measured all the same.
                 Err(Failure::Reported { message, .. }) if sources.len() > 1 => {
                     context.printer.warning(format_args!("skipped: {message}"));
                     unreadable += 1;
-                    continue;
+                    Ok(())
                 }
-                Err(other) => {
-                    stopped = Err(other);
-                    break;
-                }
+                Err(other) => Err(other),
             };
-            let named = (source.title(), &matrix);
-            let what = (&candidates[..], &own[..]);
-            stopped = self.one::<T>(named, &device, what, index * each, &bar, &mut all, context);
             if stopped.is_err() {
                 break;
             }
         }
+        let Running { bar, noise, matrices, .. } = running;
         drop(bar);
-        for benched in &all {
-            let ours = benched.results.iter().map(|measured| &measured.outcome);
-            for outcome in ours.chain(benched.own.iter().map(|own| &own.outcome)) {
-                noise.saw(outcome);
-            }
-            noise.clocked(benched.clock);
-            noise.strayed(benched.far);
-        }
-        let any = self.show(&all, before.as_ref(), device.facts(), T::DTYPE, context)?;
+        let any = self.show(matrices, before.as_ref(), device.facts(), T::DTYPE, context)?;
         context.printer.warn_of(&noise);
         stopped.map_err(|failure| failure.keeping(|| "what was measured is shown above".to_owned()))?;
         Ok(if any || unreadable > 0 { Exit::No } else { Exit::Done })
     }
 
-    /// Adds one matrix to `all`; what was measured before an interruption is added, too.
-    #[expect(clippy::too_many_arguments, reason = "the state of one loop, which has no other name")]
+    /// Adds one matrix to what runs; what was measured before an interruption is added, too.
     fn one<T: Scalar>(
         &self,
         (name, matrix): (String, &Csr<T>),
         device: &OpenDevice,
         (candidates, own): (&[Candidate], &[OwnKernel]),
-        done: usize,
-        bar: &Progress,
-        all: &mut Vec<Benched>,
+        running: &mut Running,
         context: &Context,
     ) -> Result<(), Failure> {
         let features = Features::of(matrix);
         let rule = if self.quick { StoppingRule::BRISK } else { StoppingRule::CAREFUL };
         let how = sparsight::bench::Bench { rule, caches: self.caches(), seed: context.seed, hopeless: None };
+        let Running { bar, done, noise, matrices } = running;
         let mut of_own = Vec::new();
         for kernel in own {
             // First, so that faults of a user's kernel are reported at once.
             of_own.extend(measured_own(device.of(), matrix, kernel, &how)?);
-            bar.at((done + of_own.len()) as u64, format!("{name} {}", kernel.name()));
+            bar.at((*done + of_own.len()) as u64, format!("{name} {}", kernel.name()));
             if context.interrupt.asked() {
                 return Err(DeviceError::Interrupted.into());
             }
         }
-        let done = done + of_own.len();
+        *done += of_own.len();
         let mut results = Vec::new();
         let ended = bench(device.of(), (&name, matrix), &features, candidates, &how, |result| {
             results.push(result.clone());
-            bar.at((done + results.len()) as u64, format!("{name} {}", candidate(&result.id)));
+            bar.at((*done + results.len()) as u64, format!("{name} {}", candidate(&result.id)));
             if context.interrupt.asked() { Err(DeviceError::Interrupted) } else { Ok(()) }
         });
         let clock = ended.as_ref().ok().and_then(|record| record.clock);
-        let narrowing = self.values.asked().then(|| narrowing(matrix));
-        let far = ended.as_ref().map_or(0, |record| record.far);
-        all.push(Benched { title: name, features, results, own: of_own, clock, narrowing, far });
+        let outcomes = results.iter().map(|measured| &measured.outcome);
+        for outcome in outcomes.chain(of_own.iter().map(|own| &own.outcome)) {
+            noise.saw(outcome);
+        }
+        noise.clocked(clock);
+        noise.strayed(ended.as_ref().map_or(0, |record| record.far));
+        matrices.push(BenchedMatrix {
+            narrowing: self.values.asked().then(|| Narrowing::of(matrix)),
+            ..BenchedMatrix::of(name, &features, &results, &of_own, clock, device.facts())
+        });
         ended.map(|_| ()).map_err(Failure::from)
     }
 
@@ -209,17 +199,12 @@ impl Bench {
     /// Returns whether a candidate failed.
     fn show(
         &self,
-        all: &[Benched],
+        matrices: Vec<BenchedMatrix>,
         before: Option<&EarlierBench>,
         facts: &DeviceFacts,
         dtype: Dtype,
         context: &Context,
     ) -> Result<bool, Failure> {
-        let of = |b: &Benched| BenchedMatrix {
-            narrowing: b.narrowing,
-            ..BenchedMatrix::of(&b.title, &b.features, &b.results, &b.own, b.clock, facts)
-        };
-        let matrices = all.iter().map(of).collect();
         let mut answer = BenchAnswer { device: facts.into(), dtype, caches: self.caches(), matrices };
         if let Some(before) = before {
             before.put_beside(&mut answer, context);
@@ -238,13 +223,13 @@ impl Bench {
             return Ok(any);
         }
         context.printer.answer(&answer, || {
-            for (index, (benched, measured)) in all.iter().zip(&whole.matrices).enumerate() {
+            for (index, measured) in whole.matrices.iter().enumerate() {
                 if index > 0 {
                     context.printer.line("")?;
                 }
                 let warmth = if self.cold { "cold" } else { "warm" };
                 let heading = format!("{BOLD}{}{BOLD:#}   {dtype}   {warmth}", described(facts));
-                show_one(measured, &benched.features, before.is_some(), &heading, context)?;
+                show_one(measured, before.is_some(), &heading, context)?;
             }
             Ok(())
         })?;
@@ -270,15 +255,9 @@ fn name(kernel: &BenchedKernel) -> String {
 }
 
 /// `beside`: with the times of an earlier run.
-fn show_one(
-    measured: &BenchedMatrix,
-    features: &Features,
-    beside: bool,
-    heading: &str,
-    context: &Context,
-) -> Result<(), Failure> {
+fn show_one(measured: &BenchedMatrix, beside: bool, heading: &str, context: &Context) -> Result<(), Failure> {
     let out = &context.printer;
-    out.line(format_args!("{BOLD}{}{BOLD:#}   {}", measured.matrix.name, shape(features)))?;
+    out.line(title(&measured.matrix))?;
     out.line(heading)?;
     out.line("")?;
     let mut columns = vec!["", "<candidate", "measured", "spread", "samples", "GFLOP/s", "of bandwidth"];
@@ -286,6 +265,7 @@ fn show_one(
         columns.extend(["before", "now / before", "<"]);
     }
     let mut table = Table::new(&columns);
+    let flops = 2.0 * measured.matrix.nnz as f64;
     let (mut timed, mut rows) = (0, 0);
     let mut failed = Vec::new();
     let mut impossible = BTreeSet::new();
@@ -304,7 +284,7 @@ fn show_one(
                     measured_s.to_string(),
                     percent(*spread),
                     samples.to_string(),
-                    format!("{:.2}", flops(features) as f64 / measured_s.0 / 1e9),
+                    format!("{:.2}", flops / measured_s.0 / 1e9),
                     of_bandwidth(c.bandwidth_fraction),
                 ];
                 if let Some(before) = c.before {

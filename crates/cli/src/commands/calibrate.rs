@@ -130,8 +130,7 @@ fn say_carried(output: &Path, context: &Context) -> Result<Exit, Failure> {
             100.0 * rescaling.log_sd
         ))?;
         context.printer.line(format_args!("`sparsight advise A.mtx --profile {}` uses it", output.display()))
-    })?;
-    Ok(Exit::Done)
+    })
 }
 
 /// Prints the calibration in the folder of a processor.

@@ -3,7 +3,7 @@
 mod given;
 mod gpus;
 
-use crate::args::{KernelFlags, KernelName, ModelFlags, block, products};
+use crate::args::{KernelFlags, ModelFlags, block, kernel, products};
 use crate::context::Context;
 use crate::csv::{CANDIDATE, CsvFlag, Layout, PREDICTED};
 use crate::device_choice::{DeviceName, ProfileFlags};
@@ -11,16 +11,16 @@ use crate::failure::{Exit, Failure};
 use crate::links;
 use crate::many::structures;
 use crate::matrix_source::{MatrixSource, matrices};
-use crate::table::Table;
+use crate::table::{Columns, Table};
 use crate::text::{
-    BOLD, assumed, between, candidate, counted, described, grouped, known_from, matrices, shape,
+    BOLD, assumed, between, candidate, counted, described, grouped, known_from, matrices, title,
 };
 use given::{Given, for_devices};
 use sparsight::answer::{CompareAnswer, CompareManyAnswer, MatrixSummary, MeanSpeed};
-use sparsight::compare::{Compared, Comparison, Contender, Span, compare};
-use sparsight::kernels::{Candidate, DeviceKind};
+use sparsight::compare::{Compared, Comparison, Contender, compare};
+use sparsight::kernels::{Candidate, DeviceKind, Selection};
+use sparsight::matrix::Dtype;
 use sparsight::matrix::io::read_regular_text;
-use sparsight::matrix::{Dtype, Features, Seconds};
 use sparsight::{Error, Profile};
 use std::collections::HashMap;
 use std::num::NonZeroU64;
@@ -45,8 +45,8 @@ pub(crate) struct Compare {
     iterations: Option<NonZeroU64>,
     /// Also show one candidate on every device: the fastest on the first device of these kernels or candidates,
     /// such as csr-vector, "csr-vector t8" or "csr-vector t8 b256"
-    #[arg(long = "kernel", value_name = "NAME", value_delimiter = ',')]
-    kernels: Vec<KernelName>,
+    #[arg(long = "kernel", value_name = "NAME", value_delimiter = ',', value_parser = kernel)]
+    kernels: Vec<Selection>,
     /// Block sizes of that candidate [default: all]
     #[arg(
         long = "block",
@@ -100,6 +100,9 @@ const TABLE: Layout = Layout {
         ],
     ],
 };
+
+/// A candidate of a device for a matrix, if one is possible.
+type Row<'a> = (&'a MatrixSummary, &'a DeviceName, Option<&'a Compared>);
 
 /// Weights of matrices.
 #[derive(Debug, Default)]
@@ -167,24 +170,21 @@ impl Compare {
             let unit = (!self.price.is_empty()).then(|| self.unit.clone());
             let answer = CompareAnswer { unit, ..all.shortened(context.top_or(1)) };
             weighted.push((answer, weights.of(source)));
-            found.push((source, features, comparison));
+            found.push(comparison);
             Ok(())
         })?;
         let out = &context.printer;
-        let none =
-            found.iter().any(|(_, _, found)| found.devices.iter().any(|device| device.ranked.is_empty()));
+        let none = found.iter().flat_map(|found| &found.devices).any(|device| device.ranked.is_empty());
         if self.csv.csv {
             let answers: Vec<CompareAnswer> = weighted.into_iter().map(|(answer, _)| answer).collect();
             out.csv(&TABLE, &answers)?;
-        } else if let ([(answer, _)], [(source, features, comparison)], [_]) =
-            (&weighted[..], &found[..], &sources[..])
-        {
-            out.answer(answer, || self.print(source, features, &contenders, comparison, context))?;
+        } else if let ([(answer, _)], [comparison], [_]) = (&weighted[..], &found[..], &sources[..]) {
+            out.answer(answer, || self.print(&answer.matrix, &contenders, comparison, context))?;
         } else {
             let answer = CompareManyAnswer::of(weighted);
             out.answer(&answer, || self.print_many(&answer, &found, &contenders, context))?;
         }
-        looked.exit(!none)
+        looked.exit(!none, "looked at")
     }
 
     fn profiles(&self, context: &Context, dtype: Dtype) -> Result<Vec<Profile>, Failure> {
@@ -237,23 +237,15 @@ impl Compare {
     fn print_many(
         &self,
         answer: &CompareManyAnswer,
-        found: &[(&MatrixSource, Features, Comparison)],
+        found: &[Comparison],
         contenders: &[Contender<'_>],
         context: &Context,
     ) -> Result<(), Failure> {
         let out = &context.printer;
         self.print_devices(contenders, context)?;
-        let mut table = self.table(&["<matrix", "non-zeros"]);
-        for (source, features, comparison) in found {
-            for (device, compared) in self.devices.iter().zip(&comparison.devices) {
-                let first = [source.title(), grouped(features.nnz)].into_iter();
-                match compared.ranked.first() {
-                    Some(one) => table.row(first.chain(self.cells(device, one))),
-                    None => table.row(first.chain([device.to_string(), "not possible".to_owned()])),
-                }
-            }
-        }
-        out.line(table)?;
+        let all = answer.matrices.iter().zip(found);
+        let rows = all.flat_map(|(answer, comparison)| self.rows(&answer.matrix, comparison, 1));
+        out.line(self.table(true, rows))?;
         out.line("")?;
         let weighted = if self.weights.is_some() { ", weighted" } else { "" };
         let first = &self.devices[0];
@@ -285,38 +277,27 @@ impl Compare {
 
     fn print(
         &self,
-        source: &MatrixSource,
-        features: &Features,
+        matrix: &MatrixSummary,
         contenders: &[Contender<'_>],
         comparison: &Comparison,
         context: &Context,
     ) -> Result<(), Failure> {
         let out = &context.printer;
-        out.line(format_args!("{BOLD}{}{BOLD:#}   {}", source.title(), shape(features)))?;
+        out.line(title(matrix))?;
         self.print_devices(contenders, context)?;
-        let mut table = self.table(&[]);
-        for (device, compared) in self.devices.iter().zip(&comparison.devices) {
-            for one in compared.ranked.iter().take(context.top_or(1)) {
-                table.row(self.cells(device, one));
-            }
-            if compared.ranked.is_empty() {
-                table.row([device.to_string(), "not possible".to_owned()]);
-            }
-        }
-        out.line(table)?;
+        out.line(self.table(false, self.rows(matrix, comparison, context.top_or(1))))?;
         if let Some(common) = &comparison.common {
             out.line("")?;
             out.line(format_args!("{BOLD}{}{BOLD:#} on each", candidate(common)))?;
-            let mut table = self.table(&[]);
-            let mut refused = Vec::new();
+            let (mut rows, mut refused) = (Vec::new(), Vec::new());
             for (device, compared) in self.devices.iter().zip(&comparison.devices) {
                 match &compared.common {
-                    Some(Ok(one)) => table.row(self.cells(device, one)),
+                    Some(Ok(one)) => rows.push((matrix, device, Some(one))),
                     Some(Err(why)) => refused.push(format!("{device}: {why}")),
                     None => {}
                 }
             }
-            out.line(table)?;
+            out.line(self.table(false, rows))?;
             for refusal in refused {
                 out.line(format_args!("  not possible on {refusal}"))?;
             }
@@ -331,51 +312,71 @@ impl Compare {
         remarks.iter().try_for_each(|remark| out.line(format_args!("  {remark}")))
     }
 
-    /// Puts these columns before the others.
-    fn table(&self, first: &[&str]) -> Table {
-        let per_price = format!("products/s a {}", self.unit);
-        let mut columns = first.to_vec();
-        columns.extend(["<device", "<candidate", "predicted", "90 % between", "<limited by"]);
-        if self.iterations.is_some() {
-            columns.push("in all");
-        }
-        columns.extend(["speed", "products/s"]);
-        if !self.price.is_empty() {
-            columns.push(&per_price);
-        }
-        if !self.power.is_empty() {
-            columns.push("products a joule");
-        }
-        Table::new(&columns)
+    /// The first `top` candidates of each device; of a device without any, a row that says so.
+    fn rows<'a>(
+        &'a self,
+        matrix: &'a MatrixSummary,
+        comparison: &'a Comparison,
+        top: usize,
+    ) -> impl Iterator<Item = Row<'a>> {
+        self.devices.iter().zip(&comparison.devices).flat_map(move |(device, compared)| {
+            let none = compared.ranked.is_empty().then_some(None);
+            compared.ranked.iter().take(top).map(Some).chain(none).map(move |one| (matrix, device, one))
+        })
     }
 
-    fn cells(&self, device: &DeviceName, one: &Compared) -> Vec<String> {
-        let prediction = &one.advised.prediction;
+    fn table<'a>(&self, names_matrices: bool, rows: impl IntoIterator<Item = Row<'a>>) -> Table {
+        let of =
+            |one: Option<&Compared>, cell: &dyn Fn(&Compared) -> String| one.map_or_else(String::new, cell);
         let number = |number: Option<f64>| number.map_or_else(|| "?".to_owned(), readable);
-        let mut cells = vec![
-            device.to_string(),
-            candidate(&one.advised.candidate),
-            prediction.time.to_string(),
-            between(prediction.low, prediction.high),
-            one.limit.to_string(),
-        ];
-        if self.iterations.is_some() {
-            cells.push(self.in_all(one).map_or_else(|| "?".to_owned(), |all| all.to_string()));
-        }
-        cells.push(one.speed.map_or_else(|| "?".to_owned(), |speed| format!("{:.2}", speed.ratio)));
-        cells.push(number(one.time.map(Span::products_per_s)));
-        if !self.price.is_empty() {
-            cells.push(number(one.products_per_s_per_price));
-        }
-        if !self.power.is_empty() {
-            cells.push(number(one.products_per_joule));
-        }
-        cells
+        let in_all = |one: &Compared| one.in_all(self.iterations?.get());
+        let columns = Columns::of(rows)
+            .with_if(
+                names_matrices,
+                [
+                    ("<matrix", &|(matrix, ..)| matrix.name.clone()),
+                    ("non-zeros", &|(matrix, ..)| grouped(matrix.nnz)),
+                ],
+            )
+            .with([
+                ("<device", &|(_, device, _)| device.to_string()),
+                ("<candidate", &|(.., one)| {
+                    one.map_or_else(|| "not possible".to_owned(), |one| candidate(&one.advised.candidate))
+                }),
+                ("predicted", &|(.., one)| of(*one, &|one| one.advised.prediction.time.to_string())),
+                ("90 % between", &|(.., one)| {
+                    of(*one, &|one| between(one.advised.prediction.low, one.advised.prediction.high))
+                }),
+                ("<limited by", &|(.., one)| of(*one, &|one| one.limit.to_string())),
+            ])
+            .with_if(
+                self.iterations.is_some(),
+                [("in all", &|(.., one)| {
+                    of(*one, &|one| in_all(one).map_or_else(|| "?".to_owned(), |all| all.to_string()))
+                })],
+            )
+            .with([
+                ("speed", &|(.., one)| {
+                    of(*one, &|one| one.speed.map_or_else(|| "?".to_owned(), |s| format!("{:.2}", s.ratio)))
+                }),
+                ("products/s", &|(.., one)| of(*one, &|one| number(one.products_per_s))),
+            ]);
+        self.with_worth(columns, |(.., one)| {
+            one.map(|one| [one.products_per_s_per_price, one.products_per_joule])
+        })
     }
 
-    /// Time of conversion, upload and all products, with `--iterations`.
-    fn in_all(&self, one: &Compared) -> Option<Seconds> {
-        one.in_all(self.iterations?.get())
+    /// Adds what a product is worth, where prices and power are given: products a second for a unit of price, and products a joule.
+    fn with_worth<R>(&self, columns: Columns<R>, of: impl Fn(&R) -> Option<[Option<f64>; 2]>) -> Table {
+        let cell = |row: &R, at: usize| {
+            let number = |number: Option<f64>| number.map_or_else(|| "?".to_owned(), readable);
+            of(row).map_or_else(String::new, |worth| number(worth[at]))
+        };
+        let per_price = format!("products/s a {}", self.unit);
+        columns
+            .with_if(!self.price.is_empty(), [(&per_price, &|row| cell(row, 0))])
+            .with_if(!self.power.is_empty(), [("products a joule", &|row| cell(row, 1))])
+            .table()
     }
 
     /// Notes on an uncertain order and on matrices beyond the measured range.

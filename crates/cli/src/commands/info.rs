@@ -12,7 +12,7 @@ use crate::reordering::OrderFlags;
 use crate::report::figure;
 use crate::table::Table;
 use crate::terminal_plot;
-use crate::text::{BOLD, counted, grouped, percent, shape, words};
+use crate::text::{counted, grouped, percent, title, words};
 use sparsight::answer::{FormatSize, InfoAnswer, InfoManyAnswer, Structure};
 use sparsight::matrix::{Dtype, Features, Limits, Locality, Scalar};
 use std::io::IsTerminal;
@@ -76,7 +76,7 @@ impl Info {
                 Dtype::F64 | Dtype::Mixed => self.looked_at::<f64>(source, context)?,
             };
             let answer = InfoAnswer::of(source.title(), features, context.dtype(), &limits);
-            let answer = answer.with_structure(structure);
+            let answer = InfoAnswer { structure: Some(structure), ..answer };
             out.answer(&answer, || {
                 print(&answer, out)?;
                 print_pictures(&answer, &spy, out)?;
@@ -99,7 +99,7 @@ impl Info {
             let answer = InfoManyAnswer { matrices };
             out.answer(&answer, || out.line(lines(&answer)))?;
         }
-        looked.exit(true)
+        looked.exit(true, "looked at")
     }
 
     /// The features of the matrix, and its picture in characters if it is printed.
@@ -133,40 +133,27 @@ fn print_pictures(answer: &InfoAnswer, spy: &[String], out: &Printer) -> Result<
 
 /// A line a matrix.
 fn lines(answer: &InfoManyAnswer) -> Table {
-    let columns = [
-        "<matrix",
-        "rows",
-        "columns",
-        "non-zeros",
-        "a row",
-        "least",
-        "most",
-        "deviation",
-        "empty rows",
-        "farthest from the diagonal",
-        "x found in cache",
-    ];
-    let mut table = Table::new(&columns);
-    for InfoAnswer { matrix, features: f, .. } in &answer.matrices {
-        table.row([
-            matrix.name.clone(),
-            grouped(f.nrows),
-            grouped(f.ncols),
-            grouped(f.nnz),
-            format!("{:.1}", f.row_mean()),
-            grouped(f.row_min),
-            grouped(f.row_max),
-            format!("{:.1}", f.row_std),
-            grouped(f.empty_rows),
-            grouped(f.bandwidth),
-            percent(f.x_reuse),
-        ]);
-    }
-    table
+    let all = answer.matrices.iter().map(|InfoAnswer { matrix, features, .. }| (matrix, features));
+    Table::of(
+        all,
+        [
+            ("<matrix", &|(matrix, _)| matrix.name.clone()),
+            ("rows", &|(_, f)| grouped(f.nrows)),
+            ("columns", &|(_, f)| grouped(f.ncols)),
+            ("non-zeros", &|(_, f)| grouped(f.nnz)),
+            ("a row", &|(_, f)| format!("{:.1}", f.row_mean())),
+            ("least", &|(_, f)| grouped(f.row_min)),
+            ("most", &|(_, f)| grouped(f.row_max)),
+            ("deviation", &|(_, f)| format!("{:.1}", f.row_std)),
+            ("empty rows", &|(_, f)| grouped(f.empty_rows)),
+            ("farthest from the diagonal", &|(_, f)| grouped(f.bandwidth)),
+            ("x found in cache", &|(_, f)| percent(f.x_reuse)),
+        ],
+    )
 }
 
 fn print(InfoAnswer { matrix, features: f, formats, .. }: &InfoAnswer, out: &Printer) -> Result<(), Failure> {
-    out.line(format_args!("{BOLD}{}{BOLD:#}   {}", matrix.name, shape(f)))?;
+    out.line(title(matrix))?;
     out.line("")?;
     let quantiles: Vec<String> = f.row_quantiles.iter().map(|q| grouped(*q)).collect();
     let bits = |of: &FormatSize| {
@@ -199,31 +186,20 @@ fn distances(f: &Features) -> String {
 
 fn print_formats(answer: &InfoAnswer, device: &str, out: &Printer) -> Result<(), Failure> {
     let (bytes, on) = (format!("bytes, {}", answer.dtype), format!("~on {device}"));
-    let mut table =
-        Table::new(&["<format", &bytes, "a non-zero", "of csr", "entries stored", "of non-zeros", &on]);
-    for format in &answer.formats {
-        let [bytes, each, of_csr, stored, of_non_zeros] = format.size.map_or_else(
-            || ["-"; 5].map(str::to_owned),
-            |size| {
-                let (of_csr, of_non_zeros) = (size.of_csr, size.stored_of_nnz);
-                let stored = grouped(size.stored);
-                let each =
-                    size.bytes_a_non_zero.map_or_else(|| "-".to_owned(), |bytes| format!("{bytes:.1}"));
-                [size.bytes.to_string(), each, format!("{of_csr:.2}"), stored, format!("{of_non_zeros:.2}")]
-            },
-        );
-        table.row([
-            words(format.format),
-            bytes,
-            each,
-            of_csr,
-            stored,
-            of_non_zeros,
-            format
-                .infeasible
-                .as_ref()
-                .map_or_else(|| "possible".to_owned(), |why| format!("not possible: {why}")),
-        ]);
-    }
-    out.line(table)
+    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+    let infeasible = |why: &String| format!("not possible: {why}");
+    out.line(Table::of(
+        &answer.formats,
+        [
+            ("<format", &|of| words(of.format)),
+            (&bytes, &|of| or_dash(of.size.map(|size| size.bytes.to_string()))),
+            ("a non-zero", &|of| {
+                or_dash(of.size.and_then(|size| size.bytes_a_non_zero).map(|bytes| format!("{bytes:.1}")))
+            }),
+            ("of csr", &|of| or_dash(of.size.map(|size| format!("{:.2}", size.of_csr)))),
+            ("entries stored", &|of| or_dash(of.size.map(|size| grouped(size.stored)))),
+            ("of non-zeros", &|of| or_dash(of.size.map(|size| format!("{:.2}", size.stored_of_nnz)))),
+            (&on, &|of| of.infeasible.as_ref().map_or_else(|| "possible".to_owned(), infeasible)),
+        ],
+    ))
 }

@@ -1,6 +1,6 @@
 //! `sparsight kernels`: the catalogue, as far as the device has it.
 
-use crate::args::KernelName;
+use crate::args::kernel;
 use crate::context::Context;
 use crate::device_choice::ProfileFlags;
 use crate::failure::{Exit, Failure};
@@ -15,8 +15,8 @@ use sparsight::matrix::{Dtype, suggested};
 #[derive(Debug, clap::Args)]
 pub(crate) struct Kernels {
     /// Only these kernels, as any answer prints them, with their names in other libraries
-    #[arg(value_name = "NAME")]
-    names: Vec<KernelName>,
+    #[arg(value_name = "NAME", value_parser = kernel)]
+    names: Vec<Selection>,
     #[command(flatten)]
     profile: ProfileFlags,
     /// Print the CUDA source of one candidate, as tables and ids name it: "bsr b3 t4 b128" or bsr/b3/t4/b128/f64
@@ -36,10 +36,7 @@ impl Kernels {
             answer.kernels.retain(|kernel| kernel.id.parse().is_ok_and(is_named));
         }
         answer.kernels.truncate(context.top_in_json());
-        context
-            .printer
-            .answer(&answer, || print(&answer, !self.names.is_empty(), facts, &context.printer))?;
-        Ok(Exit::Done)
+        context.printer.answer(&answer, || print(&answer, !self.names.is_empty(), facts, &context.printer))
     }
 }
 
@@ -73,8 +70,7 @@ fn source(name: &str, context: &Context) -> Result<Exit, Failure> {
             out.line(format_args!("#define {}", definition.replacen('=', " ", 1)))?;
         }
         out.line(answer.text.trim_end())
-    })?;
-    Ok(Exit::Done)
+    })
 }
 
 /// Threads of a block where none are named.
@@ -100,17 +96,16 @@ fn pasted(name: &str, dtype: Dtype) -> Result<Candidate, Failure> {
 /// `named`: whether some were asked for, of which more is told.
 fn print(answer: &KernelsAnswer, named: bool, facts: &DeviceFacts, out: &Printer) -> Result<(), Failure> {
     let title = format!("strip on {}", described(facts));
-    let mut table = Table::new(&["<kernel", "<format", "threads a row", &title, "<"]);
-    for kernel in &answer.kernels {
-        table.row([
-            if kernel.retired { format!("({})", words(&kernel.id)) } else { words(&kernel.id) },
-            words(kernel.format),
-            kernel.threads_per_row.map_or_else(String::new, |threads| threads.to_string()),
-            kernel.strip.map_or_else(String::new, grouped),
-            kernel.strip_unit.unwrap_or("vendor's library").to_owned(),
-        ]);
-    }
-    out.line(table)?;
+    out.line(Table::of(
+        &answer.kernels,
+        [
+            ("<kernel", &|one| if one.retired { format!("({})", words(&one.id)) } else { words(&one.id) }),
+            ("<format", &|one| words(one.format)),
+            ("threads a row", &|one| one.threads_per_row.map_or_else(String::new, |n| n.to_string())),
+            (&title, &|one| one.strip.map_or_else(String::new, grouped)),
+            ("<", &|one| one.strip_unit.unwrap_or("vendor's library").to_owned()),
+        ],
+    ))?;
     if named {
         for of_family in answer.kernels.chunk_by(|a, b| a.kernel == b.kernel && a.elsewhere == b.elsewhere) {
             let kernel = &of_family[0];

@@ -58,7 +58,6 @@ impl Report {
         context.printer.answer(&answer, || {
             let panels = answer.panels.join(", ");
             context.printer.line(format_args!("{}: {panels}", shown(&answer.file.display().to_string())))
-        })?;
-        Ok(Exit::Done)
+        })
     }
 }

@@ -144,8 +144,7 @@ impl Rules {
         context.printer.answer(&answer, || match self.format {
             Form::Text(_) => context.printer.line(answer.text.trim_end()),
             Form::Json => context.printer.line(answer.to_json()),
-        })?;
-        Ok(Exit::Done)
+        })
     }
 
     fn heading(&self, (device, date): (&str, &str), learned: &Learned, judged: &JudgedRules) -> String {

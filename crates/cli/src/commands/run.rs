@@ -13,9 +13,9 @@ const PLACE: &str = "SPARSIGHT_CUSPARSE_LIBRARY";
 
 /// Run a program, with its cuSPARSE products by sparsight where that is faster
 ///
-/// The program is not changed: LD_PRELOAD of this one process (and of those that it starts) names a library that stands in front of
+/// The program is not changed: `LD_PRELOAD` of this one process (and of those that it starts) names a library that stands in front of
 /// cusparseSpMV. Products of a CSR matrix in f32 or f64 are tried with kernels of sparsight beside cuSPARSE, and the faster one stays;
-/// everything else goes to cuSPARSE untouched. Without `sparsight run`, or with SPARSIGHT_CUSPARSE=off, the program is what it was.
+/// everything else goes to cuSPARSE untouched. Without `sparsight run`, or with `SPARSIGHT_CUSPARSE=off`, the program is what it was.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Run {
     /// Tell on stderr at the end what was seen and saved, and what another format would bring

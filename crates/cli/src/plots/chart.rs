@@ -30,7 +30,7 @@ pub(super) struct Chart {
     /// Drawn in this order, and named in the legend.
     pub(super) series: Vec<Series>,
     /// Lines of text below the legend.
-    pub(super) notes: Vec<String>,
+    pub(super) notes: &'static [&'static str],
 }
 
 /// An axis.
@@ -44,7 +44,7 @@ pub(super) struct Axis {
 }
 
 /// Points, a line through other points, or both.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Series {
     pub(super) name: String,
     pub(super) colour: &'static str,
@@ -149,7 +149,7 @@ impl Chart {
 
     /// Width and height with room for the legend.
     fn size(&self) -> (f64, f64) {
-        let words = self.series.iter().map(|s| &s.name).chain(&self.notes);
+        let words = self.series.iter().map(|s| s.name.as_str()).chain(self.notes.iter().copied());
         let longest = words.map(|w| w.chars().count()).max().unwrap_or(0);
         let rows = (self.series.len() + self.notes.len() + 3) as f64;
         (PLOT.0 + LETTER * longest as f64 + 2.0 * SAMPLE, PLOT.1.max(rows * LEGEND_ROW))
@@ -188,7 +188,7 @@ impl Chart {
             y += LEGEND_ROW;
         }
         y += LEGEND_ROW / 2.0;
-        for note in &self.notes {
+        for note in self.notes {
             svg.text("note", (PLOT.0 + 8.0, y + 5.0), Anchor::Start, note);
             y += LEGEND_ROW - 4.0;
         }

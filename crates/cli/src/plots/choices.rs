@@ -37,12 +37,12 @@ fn chart<'r>(title: String, rows: impl Iterator<Item = &'r ChoiceRow>) -> Chart 
         new
     };
     let series = rows.filter(first).map(series).collect();
-    let notes = [
+    let notes = &[
         "dashed: choices without a model, after runs, recommended",
         "curves end at the right border where",
         "some choices are worse still",
     ];
-    Chart { title, x, y, series, notes: notes.map(str::to_owned).to_vec() }
+    Chart { title, x, y, series, notes }
 }
 
 fn series(row: &ChoiceRow) -> Series {
@@ -67,7 +67,7 @@ fn series(row: &ChoiceRow) -> Series {
         Chooser::Baseline(Baseline::BestSingle(c)) => format!("best-single: {}", candidate(&c)),
         chooser => format!("{} ({})", words(chooser), matrices(row.ratios.len())),
     };
-    Series { name, colour, marker: None, dashed, width: 2, points: Vec::new(), line: steps(&row.ratios) }
+    Series { name, colour, dashed, width: 2, line: steps(&row.ratios), ..Series::default() }
 }
 
 /// The share of `ratios` (increasing) that are at most x, as a line of steps from 1 to the end of the axis.

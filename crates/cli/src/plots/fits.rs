@@ -70,8 +70,8 @@ fn chart(title: String, along: Along, lines: &[&FittedLine]) -> Chart {
     let all = || series.iter().flat_map(|s| s.points.iter().chain(&s.line));
     let x = Axis::logarithmic(label, all().map(|p| p.0));
     let y = Axis::logarithmic("time of one product (us)", all().map(|p| p.1));
-    let notes = ["points: measured benchmark matrices", "lines: fitted, straight on linear axes"];
-    Chart { title, x, y, series, notes: notes.map(str::to_owned).to_vec() }
+    let notes = &["points: measured benchmark matrices", "lines: fitted, straight on linear axes"];
+    Chart { title, x, y, series, notes }
 }
 
 fn series(nth: usize, fitted: &FittedLine) -> Series {
@@ -82,10 +82,10 @@ fn series(nth: usize, fitted: &FittedLine) -> Series {
         name: legend(fitted),
         colour: COLOURS[nth % COLOURS.len()],
         marker: Some(MARKERS[nth % MARKERS.len()]),
-        dashed: false,
         width: 2,
         line: sampled(from, to).map(|x| (x, 1e6 * fitted.line.at(x))).filter(|p| p.1 > 0.0).collect(),
         points,
+        ..Series::default()
     }
 }
 

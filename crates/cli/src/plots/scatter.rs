@@ -38,10 +38,8 @@ fn chart(title: &str, points: &Points<'_>) -> Chart {
         name: format!("{model} ({})", crate::text::matrices(points.len())),
         colour: colour(model),
         marker: Some(Marker::Dot),
-        dashed: false,
-        width: 0,
         points: points.values().map(microseconds).collect(),
-        line: Vec::new(),
+        ..Series::default()
     };
     let clouds: Vec<Series> = points.iter().map(cloud).collect();
     // Both axes alike, so that the diagonal is one.
@@ -50,14 +48,8 @@ fn chart(title: &str, points: &Points<'_>) -> Chart {
     let y = Axis { label: "predicted time (us)".to_owned(), ..x.clone() };
     let mut series = guides(&x);
     series.extend(clouds);
-    let notes = ["one point a matrix, at the block size", "that was measured fastest"];
-    Chart {
-        title: format!("Predicted against measured: {title}"),
-        x,
-        y,
-        series,
-        notes: notes.map(str::to_owned).to_vec(),
-    }
+    let notes = &["one point a matrix, at the block size", "that was measured fastest"];
+    Chart { title: format!("Predicted against measured: {title}"), x, y, series, notes }
 }
 
 /// The diagonal, and where a prediction is twice or half the measured time.
@@ -66,11 +58,9 @@ fn guides(axis: &Axis) -> Vec<Series> {
     let guide = |name: &str, width, line| Series {
         name: name.to_owned(),
         colour: GREY,
-        marker: None,
-        dashed: false,
         width,
-        points: Vec::new(),
         line,
+        ..Series::default()
     };
     vec![
         guide("predicted = measured", 2, vec![(from, from), (to, to)]),

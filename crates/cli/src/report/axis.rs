@@ -1,5 +1,12 @@
 //! A logarithmic axis: places of values, and ticks.
 
+use crate::svg::{Anchor, Svg};
+
+/// Least and largest of positive values.
+pub(super) fn range(values: impl IntoIterator<Item = f64>) -> (f64, f64) {
+    values.into_iter().fold((f64::INFINITY, 0.0), |(low, high), value| (low.min(value), high.max(value)))
+}
+
 /// Range of values between two places of a picture.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Axis {
@@ -18,6 +25,15 @@ impl Axis {
     /// True if a value lies between the ends.
     pub(super) fn holds(&self, value: f64) -> bool {
         (self.values.0..=self.values.1).contains(&value)
+    }
+
+    /// Draws lines from `left` to `right` at the ticks of an axis that goes upwards, with labels.
+    pub(super) fn draw_lines(&self, svg: &mut Svg, (left, right): (f64, f64), most: usize, unit: &str) {
+        for tick in self.ticks(most) {
+            let at = self.at(tick.value());
+            svg.line("grid", (left, at), (right, at));
+            svg.text("tick", (left - 6.0, at + 4.0), Anchor::End, &tick.said(unit));
+        }
     }
 
     /// Ticks at powers of ten, at most `most` of them; also at 3 times these on an axis with fewer than two.

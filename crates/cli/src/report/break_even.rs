@@ -1,6 +1,6 @@
 //! Panel of the break-even: time of all products, conversion and upload included, over their number.
 
-use super::axis::Axis;
+use super::axis::{Axis, range};
 use super::labels::Labels;
 use super::reported::{ReportedAdvice, ReportedCandidate};
 use super::roles::{Roles, name};
@@ -41,9 +41,8 @@ pub(super) fn panel(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<Panel>
     let asked = advice.products;
     let far = even.into_iter().chain(asked).map(|products| 30.0 * products as f64).fold(LEAST, f64::max);
     let x = Axis { values: (1.0, far.min(MOST)), places: (LEFT, RIGHT) };
-    let times = || lines.iter().flat_map(|(one, ..)| [1.0, x.values.1].map(|products| in_all(one, products)));
-    let (least, most) =
-        times().fold((f64::INFINITY, 0.0), |(l, h): (f64, f64), time| (l.min(time), h.max(time)));
+    let times = lines.iter().flat_map(|(one, ..)| [1.0, x.values.1].map(|products| in_all(one, products)));
+    let (least, most) = range(times);
     let y = Axis { values: (least / 1.5, most * 1.5), places: (BOTTOM, TOP) };
 
     let mut svg = Svg::new(HEIGHT);
@@ -52,11 +51,7 @@ pub(super) fn panel(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<Panel>
         svg.line("grid", (at, TOP), (at, BOTTOM));
         svg.text("tick", (at, BOTTOM + 16.0), Anchor::Middle, &tick.said(""));
     }
-    for tick in y.ticks(6) {
-        let at = y.at(tick.value());
-        svg.line("grid", (LEFT, at), (RIGHT, at));
-        svg.text("tick", (LEFT - 6.0, at + 4.0), Anchor::End, &tick.said("s"));
-    }
+    y.draw_lines(&mut svg, (LEFT, RIGHT), 6, "s");
     svg.text("tick", (f64::midpoint(LEFT, RIGHT), HEIGHT - 4.0), Anchor::Middle, "products");
     let mut labels = Labels::default();
     let mut mark = |svg: &mut Svg, products: u64, class: &str, text: &str| {

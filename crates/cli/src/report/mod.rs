@@ -30,6 +30,7 @@ use reported::ReportedAdvice;
 use roles::Roles;
 use std::fmt::Write;
 use std::path::Path;
+pub(crate) use verdict::Sentences;
 
 /// Style of the page, with all colours at the top.
 const STYLE: &str = include_str!("style.css");

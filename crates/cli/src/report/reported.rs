@@ -218,7 +218,7 @@ impl Reported {
 
 impl From<&AdviseAnswer> for Reported {
     fn from(answer: &AdviseAnswer) -> Self {
-        Self::Advice(taken(answer))
+        Self::Advice(ReportedAdvice::of(answer))
     }
 }
 
@@ -240,6 +240,11 @@ fn taken<T: DeserializeOwned>(answer: &impl Answer) -> T {
 }
 
 impl ReportedAdvice {
+    /// The fields of an answer of this program.
+    pub(super) fn of(answer: &AdviseAnswer) -> Box<Self> {
+        taken(answer)
+    }
+
     /// The candidate with that id.
     pub(super) fn candidate(&self, id: &str) -> Option<&ReportedCandidate> {
         self.candidates.iter().find(|one| one.id == id)
@@ -350,7 +355,7 @@ impl Check for ReportedDevice {
 impl Check for ReportedCandidate {
     fn check(&self) -> Result<(), String> {
         number("conversion_s", self.conversion_s.map(|conversion| conversion.0))?;
-        time("in_all_s", self.in_all_s)?;
+        number("in_all_s", self.in_all_s.map(|all| all.0))?;
         time("measured_s", self.measured_s)?;
         match self.time() {
             Some(time) => time.check(),
@@ -467,10 +472,10 @@ mod tests {
         let expected = Conditioned::new(ranked);
         let measured = BTreeMap::from([(advice.ranked[1].candidate, Outcome::once(Seconds(1e-3)))]);
         let matrix = MatrixSummary::of("arrow", &features);
-        AdviseAnswer::of(matrix, &profile, Dtype::F64, &objective, &advice)
+        let answer = AdviseAnswer::of(matrix, &profile, Dtype::F64, &objective, &advice)
             .with_verified(Some(&Verified::new(measured, expected)))
-            .with_structure(Some(Structure::of(&arrow)))
-            .with_command("sparsight advise arrow".to_owned(), "2026-01-02".to_owned())
+            .with_command("sparsight advise arrow".to_owned(), "2026-01-02".to_owned());
+        AdviseAnswer { structure: Some(Structure::of(&arrow)), ..answer }
     }
 
     /// A plan of the same arrow that is cut in any case, and failed when it was run.
@@ -521,9 +526,12 @@ mod tests {
         assert_eq!(read.candidates.len(), answer.candidates.len());
         for (one, of) in read.candidates.iter().zip(&answer.candidates) {
             assert_eq!(one.id, of.candidate.id.to_string());
-            let predicted = of.prediction.as_ref().map(|prediction| prediction.predicted_s);
+            let advised = of.advised.as_ref();
+            let predicted = advised.map(|advised| advised.prediction.time);
             assert_eq!(one.time().map(|time| time.predicted), predicted);
-            assert_eq!((one.bytes, one.conversion_s, one.in_all_s), (of.bytes, of.conversion_s, of.in_all_s));
+            assert_eq!(one.bytes, advised.map(|advised| advised.bytes));
+            assert_eq!(one.conversion_s, advised.and_then(|advised| advised.preparation));
+            assert_eq!(one.in_all_s, of.in_all_s);
             assert!(one.time().is_some() || one.infeasible.is_some(), "{one:?}");
         }
         assert_eq!(read.candidates[1].measured_s, Some(Seconds(1e-3)));
@@ -545,7 +553,7 @@ mod tests {
             assert!(one.parts.len() > 1 && one.parts.len() == of.parts.len());
             for (one, of) in one.parts.iter().zip(&of.parts) {
                 assert_eq!((one.rows, one.nnz, &one.id), (of.rows, of.nnz, &of.candidate.id.to_string()));
-                assert_eq!(one.time().predicted, of.prediction.predicted_s);
+                assert_eq!(one.time().predicted, of.prediction.time);
             }
         }
         assert_eq!(plan.measured()[0].failed.as_deref(), Some("y[3] is wrong"));

@@ -1,6 +1,6 @@
 //! Panel of the roofline: achieved memory rate over the bytes that a product cannot avoid moving.
 
-use super::axis::Axis;
+use super::axis::{Axis, range};
 use super::labels::Labels;
 use super::reported::{ReportedAdvice, ReportedCandidate, ReportedTime};
 use super::roles::{Roles, best_of_each_kernel, name};
@@ -23,24 +23,21 @@ pub(super) fn panel(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<Panel>
         Some((one, one.bytes.filter(|bytes| bytes.0 > 0)?.0 as f64, one.time()?))
     };
     let points: Vec<_> = best_of_each_kernel(advice, roles).into_iter().filter_map(known).collect();
-    let around = |values: &mut dyn Iterator<Item = f64>| {
-        values.fold((f64::INFINITY, 0.0), |(l, h): (f64, f64), value| (l.min(value), h.max(value)))
-    };
     // The axes hold the candidates with a role; others are drawn if they lie within.
     let named: Vec<_> =
         roles.named().into_iter().filter_map(|(one, role, class)| Some((known(one)?, role, class))).collect();
     if named.is_empty() {
         return None;
     }
-    let (fewest, most) = around(&mut named.iter().map(|((_, bytes, _), ..)| *bytes));
+    let (fewest, most) = range(named.iter().map(|((_, bytes, _), ..)| *bytes));
     let cache = advice
         .cache()
         .map(|cache| cache.0 as f64)
         .filter(|cache| fewest / FAR < *cache && *cache < most * FAR);
-    let (fewest, most) = around(&mut [fewest, most].into_iter().chain(cache));
+    let (fewest, most) = range([fewest, most].into_iter().chain(cache));
     let x = Axis { values: (fewest / 4.0, most * 4.0), places: (LEFT, RIGHT) };
     let rates = named.iter().flat_map(|((_, bytes, time), ..)| [bytes / time.low.0, bytes / time.high.0]);
-    let (slowest, fastest) = around(&mut rates.chain(within(advice, x.values.1)));
+    let (slowest, fastest) = range(rates.chain(within(advice, x.values.1)));
     let y = Axis { values: (slowest / 3.0, fastest * 3.0), places: (BOTTOM, TOP) };
 
     let mut svg = Svg::new(HEIGHT);
@@ -50,11 +47,7 @@ pub(super) fn panel(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<Panel>
         let said = tick.said("B");
         svg.text("tick", (inside(at, &said), BOTTOM + 16.0), Anchor::Middle, &said);
     }
-    for tick in y.ticks(6) {
-        let at = y.at(tick.value());
-        svg.line("grid", (LEFT, at), (RIGHT, at));
-        svg.text("tick", (LEFT - 6.0, at + 4.0), Anchor::End, &tick.said("B/s"));
-    }
+    y.draw_lines(&mut svg, (LEFT, RIGHT), 6, "B/s");
     svg.text(
         "tick",
         (f64::midpoint(LEFT, RIGHT), HEIGHT - 4.0),

@@ -7,7 +7,8 @@ use super::roles::Roles;
 use super::{Panel, remark};
 use crate::svg::{Anchor, Svg, WIDTH, inside};
 use crate::text::{counted, grouped};
-use sparsight::answer::{MatrixSummary, RowsOfLength};
+use sparsight::answer::MatrixSummary;
+use sparsight::matrix::LengthBin;
 use std::collections::BTreeSet;
 
 const HEIGHT: f64 = 268.0;
@@ -53,7 +54,7 @@ pub(super) fn panel_of(picture: Svg, caption: &str) -> Panel {
 pub(super) const TITLE: &str = "Row lengths";
 
 /// Picture; `None` without rows.
-pub(super) fn picture(lengths: &[RowsOfLength], teams: &Teams) -> Option<Svg> {
+pub(super) fn picture(lengths: &[LengthBin], teams: &Teams) -> Option<Svg> {
     let most = lengths.iter().map(|bin| bin.rows).max()?;
     let has_empty = lengths[0].from == 0;
     let begin = if has_empty { LEFT + EMPTY + 8.0 } else { LEFT };
@@ -62,11 +63,7 @@ pub(super) fn picture(lengths: &[RowsOfLength], teams: &Teams) -> Option<Svg> {
     let y = Axis { values: (NO_ROW, most as f64 * 1.5), places: (BOTTOM, TOP) };
 
     let mut svg = Svg::new(HEIGHT);
-    for tick in y.ticks(5) {
-        let at = y.at(tick.value());
-        svg.line("grid", (LEFT, at), (RIGHT, at));
-        svg.text("tick", (LEFT - 6.0, at + 4.0), Anchor::End, &tick.said(""));
-    }
+    y.draw_lines(&mut svg, (LEFT, RIGHT), 5, "");
     let mut labels = Labels::default();
     for team in teams.all.iter().rev() {
         let at = x.at(*team as f64);
@@ -85,7 +82,7 @@ pub(super) fn picture(lengths: &[RowsOfLength], teams: &Teams) -> Option<Svg> {
         svg.text("tick", (RIGHT, 12.0), Anchor::End, "threads that may share a row");
     }
     svg.text("tick", (LEFT - 6.0, 12.0), Anchor::End, "rows");
-    for &RowsOfLength { from, to, rows } in lengths {
+    for &LengthBin { from, to, rows } in lengths {
         let (left, right) = match from {
             0 => (LEFT + 4.0, LEFT + EMPTY),
             _ => (x.at(from as f64 - 0.5), x.at(to as f64 + 0.5)),

@@ -4,21 +4,46 @@ use super::remark;
 use super::reported::{ReportedAdvice, ReportedCandidate, ReportedTime, ReportedVerdict};
 use super::roles::{Roles, name};
 use crate::svg::escaped;
-use crate::text::{
-    AS_GOOD, NOTHING_TO_MULTIPLY, STAY, between, counted, grouped, others_as_good, quantity, sooner_ready,
-    times_as_fast,
-};
-use sparsight::answer::MatrixSummary;
+use crate::text::{between, counted, quantity, shape, times_as_fast};
+use sparsight::answer::{AdviseAnswer, MatrixSummary};
 use sparsight::matrix::{Format, Seconds};
 use std::fmt::Write;
+
+/// Sentences about an answer of `advise`, on its page and in a terminal.
+pub(crate) struct Sentences {
+    /// The candidate to use.
+    pub(crate) recommended: String,
+    /// Its gain, when converting pays off, and what is as good.
+    pub(crate) compared: Option<String>,
+    /// The fastest of the measured candidates.
+    pub(crate) found: Option<String>,
+}
+
+impl Sentences {
+    /// For a terminal. `now`: the gain over what is run now, if that is named.
+    pub(crate) fn of(answer: &AdviseAnswer, now: Option<String>) -> Self {
+        let advice = &*ReportedAdvice::of(answer);
+        let roles = Roles::of(advice);
+        let time = |ReportedTime { predicted, low, high }: ReportedTime| {
+            format!("{predicted} a product, {}", between(low, high))
+        };
+        Self {
+            recommended: what_to_use(advice, &roles, time),
+            compared: compared(advice, &roles, now),
+            found: what_was_found(advice, &roles),
+        }
+    }
+}
 
 pub(super) fn header(advice: &ReportedAdvice, roles: &Roles<'_>) -> String {
     let products = advice.products.map(|n| format!(", {}", counted(n, "product"))).unwrap_or_default();
     let device = format!("{}, {}{products}", advice.device.name, advice.dtype);
     let reasons: Vec<&str> = advice.reasons.iter().flatten().map(|reason| reason.text.as_str()).collect();
     let why = (!reasons.is_empty()).then(|| reasons.join(" "));
-    let sentences = [compared(advice, roles), why, what_was_found(advice, roles), less_sure(roles)];
-    top(&advice.matrix, &device, &what_to_use(advice, roles), sentences.into_iter().flatten())
+    let now = roles.run_now.filter(|now| roles.role(now) == Some("run now"));
+    let now = now.and_then(|now| faster(advice, roles, "what is run now", Some(now)));
+    let sentences = [compared(advice, roles, now), why, what_was_found(advice, roles), less_sure(roles)];
+    top(&advice.matrix, &device, &what_to_use(advice, roles, a_product), sentences.into_iter().flatten())
 }
 
 /// Top of a page: matrix, device, the candidate to use, and sentences.
@@ -28,15 +53,7 @@ pub(super) fn top(
     what_to_use: &str,
     sentences: impl Iterator<Item = String>,
 ) -> String {
-    let shape = format!(
-        "{} x {}, {}, {:.1} a row ({} to {})",
-        grouped(m.nrows),
-        grouped(m.ncols),
-        counted(m.nnz, "non-zero"),
-        m.row_mean,
-        grouped(m.row_min),
-        grouped(m.row_max)
-    );
+    let shape = shape(m, ", ");
     let mut html = format!("<header id=\"verdict\">\n<h1>{}</h1>\n", escaped(&m.name));
     // Writing to a String does not fail.
     let _ = writeln!(html, "<p class=\"shape\">{}<br>{}</p>", escaped(&shape), escaped(device));
@@ -59,14 +76,18 @@ fn cost(advice: &ReportedAdvice, candidate: &ReportedCandidate) -> Option<Second
     }
 }
 
-fn what_to_use(advice: &ReportedAdvice, roles: &Roles<'_>) -> String {
+fn what_to_use(
+    advice: &ReportedAdvice,
+    roles: &Roles<'_>,
+    a_product: impl Fn(ReportedTime) -> String,
+) -> String {
     if advice.matrix.nnz == 0 && roles.best.is_some() {
-        return NOTHING_TO_MULTIPLY.to_owned();
+        return "CSR is as good as anything: there are no non-zeros to multiply.".to_owned();
     }
     let gains_nothing = advice.verdict.as_ref().is_some_and(|verdict| verdict.gains_nothing);
     let words = match gains_nothing {
-        true if stays_in_csr(advice) => STAY,
-        true => AS_GOOD,
+        true if stays_in_csr(advice) => "Stay with CSR:",
+        true => "CSR is as good as anything:",
         false => "Use",
     };
     let Some((chosen, time)) = roles.recommended.and_then(|one| Some((one, one.time()?))) else {
@@ -89,18 +110,25 @@ fn stays_in_csr(advice: &ReportedAdvice) -> bool {
         .is_some_and(|verdict| reads_csr(&verdict.best) && verdict.equal.iter().all(reads_csr))
 }
 
-fn compared(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<String> {
-    let (verdict, used) = (advice.verdict.as_ref().filter(|_| advice.matrix.nnz > 0)?, roles.recommended?);
+/// Gain of the recommended candidate over another one.
+fn faster(
+    advice: &ReportedAdvice,
+    roles: &Roles<'_>,
+    what: &str,
+    other: Option<&ReportedCandidate>,
+) -> Option<String> {
+    let (used, in_all) = (roles.recommended?, if advice.products.is_some() { " in all" } else { "" });
+    let other = other.filter(|other| other.id != used.id)?;
+    let (speedup, time) = (cost(advice, other)?.0 / cost(advice, used)?.0, other.time()?.predicted);
+    Some(format!("{} as {what} ({time})", times_as_fast(speedup, in_all)))
+}
+
+fn compared(advice: &ReportedAdvice, roles: &Roles<'_>, now: Option<String>) -> Option<String> {
+    let verdict = advice.verdict.as_ref().filter(|_| advice.matrix.nnz > 0)?;
+    roles.recommended?;
     let mut sentences = Vec::new();
-    let in_all = if advice.products.is_some() { " in all" } else { "" };
-    let faster = |what: &str, csr: Option<&ReportedCandidate>| {
-        let csr = csr.filter(|csr| csr.id != used.id)?;
-        let (speedup, time) = (cost(advice, csr)?.0 / cost(advice, used)?.0, csr.time()?.predicted);
-        Some(format!("{} as {what} ({time})", times_as_fast(speedup, in_all)))
-    };
-    let vendors = faster("cuSPARSE's CSR", roles.vendors_csr);
-    let plain = faster("the best plain CSR", roles.plain_csr);
-    let now = faster("what is run now", roles.run_now.filter(|now| roles.role(now) == Some("run now")));
+    let vendors = faster(advice, roles, "cuSPARSE's CSR", roles.vendors_csr);
+    let plain = faster(advice, roles, "the best plain CSR", roles.plain_csr);
     let gains: Vec<String> = now.into_iter().chain(vendors).chain(plain).collect();
     if !gains.is_empty() {
         sentences.push(format!("Predicted {}.", gains.join(", ")));
@@ -110,15 +138,20 @@ fn compared(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<String> {
     (!sentences.is_empty()).then(|| sentences.join(" "))
 }
 
+/// `Within 5 % of the fastest, hyb b256 (3.19 us), and sooner ready: in 1.04 ms, not 1.45 ms. One other kernel is as good.`
 fn as_good(verdict: &ReportedVerdict, roles: &Roles<'_>) -> Option<String> {
     let (used, best) = (roles.recommended?, roles.best?);
     let is_sooner = used.id != best.id && !verdict.gains_nothing;
-    let first = best
-        .time()
-        .zip(used.conversion_s)
-        .filter(|_| is_sooner)
-        .map(|(time, ready)| sooner_ready(&name(best), time.predicted, [Some(ready), best.conversion_s]));
-    let more = others_as_good(verdict.equal.len() - usize::from(first.is_some()).min(verdict.equal.len()));
+    let first = best.time().zip(used.conversion_s).filter(|_| is_sooner).map(|(time, ready)| {
+        let later = best.conversion_s.map_or_else(String::new, |later| format!(", not {later}"));
+        let (first, time) = (name(best), time.predicted);
+        format!("Within 5 % of the fastest, {first} ({time}), and sooner ready: in {ready}{later}.")
+    });
+    let more = match verdict.equal.len().saturating_sub(usize::from(first.is_some())) {
+        0 => None,
+        1 => Some("One other kernel is as good.".to_owned()),
+        more => Some(format!("{more} other kernels are as good.")),
+    };
     let sentences: Vec<String> = first.into_iter().chain(more).collect();
     (!sentences.is_empty()).then(|| sentences.join(" "))
 }

@@ -18,10 +18,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 /// green context of `part`, which lives longer than the stream and shorter than `raw`.
 #[derive(Debug)]
 pub(super) struct Context {
-    device: sys::CUdevice,
+    pub(super) device: sys::CUdevice,
     raw: sys::CUcontext,
-    part: Option<Part>,
-    stream: sys::CUstream,
+    pub(super) part: Option<Part>,
+    pub(super) stream: sys::CUstream,
     /// Made with the first large upload.
     staging: Mutex<Option<Staging>>,
 }
@@ -112,19 +112,6 @@ impl Context {
 
     pub(super) fn handle(&self) -> usize {
         self.raw as usize
-    }
-
-    pub(super) fn device(&self) -> sys::CUdevice {
-        self.device
-    }
-
-    /// The part of the device to which the stream is bound, if it is not all of it.
-    pub(super) fn part(&self) -> Option<&Part> {
-        self.part.as_ref()
-    }
-
-    pub(super) fn stream(&self) -> sys::CUstream {
-        self.stream
     }
 
     /// Waits for everything queued. Failures of kernels are reported here.

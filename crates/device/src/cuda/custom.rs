@@ -3,7 +3,7 @@
 use super::compiler::compile_with;
 use super::module::{MAX_ARGS, Module};
 use super::{Cuda, CudaGpu};
-use crate::gpu::{DeviceArray, Element, Gpu, LaunchShape, Module as _, Parameters};
+use crate::gpu::{DeviceArray, Gpu, LaunchShape, Module as _, Parameters};
 use crate::timing::{Batch, Caches};
 use crate::{DeviceError, Stream};
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub trait DeviceMemory: std::fmt::Debug {
     fn address(&self) -> u64;
 }
 
-impl<T: Element> DeviceMemory for DeviceArray<T> {
+impl<T: bytemuck::Pod + std::fmt::Debug> DeviceMemory for DeviceArray<T> {
     fn address(&self) -> u64 {
         DeviceArray::address(self)
     }

@@ -29,7 +29,7 @@ impl Event {
     /// Queues the mark in the stream of the context.
     pub(super) fn record(&self, context: &Context) -> Result<(), DeviceError> {
         // SAFETY: event and stream were created in the same context and are alive.
-        named("cuEventRecord", unsafe { result::event::record(self.raw, context.stream()) })
+        named("cuEventRecord", unsafe { result::event::record(self.raw, context.stream) })
     }
 
     /// Seconds from this mark to `end`, both of which were reached.

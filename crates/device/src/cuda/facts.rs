@@ -2,7 +2,7 @@
 
 use super::batch::BatchTimer;
 use super::context::{Context, named};
-use super::part::{self, Part};
+use super::part;
 use crate::DeviceError;
 use crate::gpu::{DeviceArray, Memory};
 use crate::timing::{Caches, StoppingRule, measure};
@@ -32,8 +32,8 @@ pub(super) fn name(device: sys::CUdevice) -> Result<String, DeviceError> {
 /// multiprocessors; all else is that of the whole device.
 pub(super) fn read(context: &Context) -> Result<DeviceFacts, DeviceError> {
     use sys::CUdevice_attribute as A;
-    let device = context.device();
-    let (name, multiprocessors) = match context.part().map(Part::multiprocessors) {
+    let device = context.device;
+    let (name, multiprocessors) = match context.part.as_ref().map(|part| part.multiprocessors) {
         Some(some) => (part::name(device, some)?, some),
         None => (name(device)?, context.attribute(A::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?),
     };
@@ -92,7 +92,7 @@ fn copy_rate(context: &Arc<Context>, timer: &BatchTimer) -> Result<f64, DeviceEr
     let mut copy = || {
         // SAFETY: both arrays are that long and outlive the batch, which waits for its copies.
         let copied =
-            unsafe { result::memcpy_dtod_async(to.address(), from.address(), bytes, context.stream()) };
+            unsafe { result::memcpy_dtod_async(to.address(), from.address(), bytes, context.stream) };
         named("cuMemcpyDtoDAsync", copied)
     };
     let batch = |count| timer.time(count, 1, Caches::Warm, &[], &mut copy);

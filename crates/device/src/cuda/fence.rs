@@ -34,13 +34,13 @@ impl StreamFence {
         Ok(Self {
             context: Arc::clone(context),
             event: named("cuEventCreate", event)?,
-            last: context.stream(),
+            last: context.stream,
             in_graph: false,
         })
     }
 
     fn raw(&self, stream: Option<Stream<'_>>) -> sys::CUstream {
-        stream.map_or(self.context.stream(), |stream| stream.as_raw().cast())
+        stream.map_or(self.context.stream, |stream| stream.as_raw().cast())
     }
 
     /// Records the event, or lets the graph do so that is being captured.
@@ -56,7 +56,7 @@ impl StreamFence {
 
 impl Fence for StreamFence {
     fn enter(&mut self, stream: Option<Stream<'_>>) -> Result<(), DeviceError> {
-        let (stream, own) = (self.raw(stream), self.context.stream());
+        let (stream, own) = (self.raw(stream), self.context.stream);
         let _entered = self.context.enter()?;
         let is_captured = is_captured(stream)?;
         if stream == self.last && stream == own && !self.in_graph && !is_captured {
@@ -79,7 +79,7 @@ impl Fence for StreamFence {
     fn leave(&mut self, stream: Option<Stream<'_>>) -> Result<(), DeviceError> {
         let stream = self.raw(stream);
         self.last = stream;
-        if stream == self.context.stream() && !self.in_graph {
+        if stream == self.context.stream && !self.in_graph {
             return Ok(());
         }
         let _entered = self.context.enter()?;

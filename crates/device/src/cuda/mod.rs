@@ -42,7 +42,6 @@ mod shared_words;
 mod staging;
 mod trusted;
 
-pub use crate::gpu::Element;
 pub use capture::BesideCaptures;
 pub use compiler::{Arch, compile, nvrtc_version, supported_archs};
 pub use cusparse::cusparse_version;
@@ -231,8 +230,7 @@ impl Cuda {
             nvrtc: nvrtc_version()?,
             cache: KernelCache::from_environment(),
         };
-        let (library, clock, timer) =
-            (Mutex::new(None), ClockReader::open(context.device()), OnceLock::new());
+        let (library, clock, timer) = (Mutex::new(None), ClockReader::open(context.device), OnceLock::new());
         let mut gpu = CudaGpu { timer, library, compiler, facts, clock, context };
         if measures_rates {
             let mut facts = gpu.facts.clone();
@@ -267,14 +265,14 @@ impl Cuda {
     ///
     /// # Errors
     /// [`DeviceError::Infeasible`] if there is not that much memory.
-    pub fn upload<T: Element>(&self, data: &[T]) -> Result<crate::gpu::DeviceArray<T>, DeviceError> {
+    pub fn upload<T: bytemuck::Pod>(&self, data: &[T]) -> Result<crate::gpu::DeviceArray<T>, DeviceError> {
         self.device.upload(data)
     }
 
     /// The device's own stream, in which everything runs for which no other is named.
     pub fn stream(&self) -> Stream<'_> {
         // SAFETY: the stream lives as long as the context, which this borrows.
-        unsafe { Stream::from_raw(self.gpu.context.stream().cast()) }
+        unsafe { Stream::from_raw(self.gpu.context.stream.cast()) }
     }
 
     /// Waits for everything that this process has queued on the device, in all streams.

@@ -94,7 +94,7 @@ impl crate::gpu::Module for Module {
                 blockDimY: shape.block.1,
                 blockDimZ: shape.block.2,
                 sharedMemBytes: shape.shared_bytes,
-                hStream: stream.map_or(self.context.stream(), |stream| stream.as_raw().cast()),
+                hStream: stream.map_or(self.context.stream, |stream| stream.as_raw().cast()),
                 attrs: &raw mut overlap,
                 numAttrs: shape.overlaps.into(),
             };

@@ -23,7 +23,7 @@ use std::fmt;
 #[derive(Debug)]
 pub(super) struct Part {
     green: sys::CUgreenCtx,
-    multiprocessors: u32,
+    pub(super) multiprocessors: u32,
 }
 
 /// Numbers of multiprocessors that a part of a device can have, ascending.
@@ -63,11 +63,6 @@ impl Part {
         named("cuGreenCtxGetDevResource", read)?;
         part.multiprocessors = count(&got);
         Ok(part)
-    }
-
-    /// Multiprocessors, as the green context itself says.
-    pub(super) fn multiprocessors(&self) -> u32 {
-        self.multiprocessors
     }
 
     /// A stream on them. It is destroyed like any other, before the part is.

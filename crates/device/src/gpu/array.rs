@@ -2,7 +2,8 @@
 
 use super::{Extent, Memory};
 use crate::{DeviceError, DeviceSlice, DeviceSliceMut};
-use sparsight_matrix::{Bytes, Infeasible, Scalar};
+use bytemuck::{Pod, cast_slice, cast_slice_mut};
+use sparsight_matrix::{Bytes, Infeasible};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -65,6 +66,13 @@ impl DeviceBytes {
         // SAFETY: so many bytes were allocated.
         unsafe { self.memory.read(self.address, data) }
     }
+
+    /// All of it as words of 64 bits.
+    pub(crate) fn read_words(&self) -> Result<Vec<u64>, DeviceError> {
+        let mut words = vec![0_u64; self.bytes as usize / 8];
+        self.read(cast_slice_mut(&mut words))?;
+        Ok(words)
+    }
 }
 
 impl Drop for DeviceBytes {
@@ -76,38 +84,6 @@ impl Drop for DeviceBytes {
     }
 }
 
-/// The bytes of numbers.
-pub(crate) fn bytes_of<E: Copy>(data: &[E]) -> &[u8] {
-    // SAFETY: elements are numbers without padding, so that all their bytes are initialised.
-    unsafe { std::slice::from_raw_parts(data.as_ptr().cast(), size_of_val(data)) }
-}
-
-/// The bytes of numbers, to be written.
-///
-/// # Safety
-/// Every bit pattern must be an `E`.
-pub(crate) unsafe fn bytes_of_mut<E: Copy>(data: &mut [E]) -> &mut [u8] {
-    // SAFETY: elements are numbers without padding; the caller vouches for the bits.
-    unsafe { std::slice::from_raw_parts_mut(data.as_mut_ptr().cast(), size_of_val(data)) }
-}
-
-/// Numbers of which there may be arrays on a device.
-pub trait Element: Copy + std::fmt::Debug + 'static + sealed::Sealed {}
-impl Element for u32 {}
-impl Element for u64 {}
-impl Element for i32 {}
-impl Element for f32 {}
-impl Element for f64 {}
-
-mod sealed {
-    pub trait Sealed {}
-    impl Sealed for u32 {}
-    impl Sealed for u64 {}
-    impl Sealed for i32 {}
-    impl Sealed for f32 {}
-    impl Sealed for f64 {}
-}
-
 /// An array on a device, freed when dropped. An empty one takes no memory.
 #[derive(Debug)]
 pub struct DeviceArray<T> {
@@ -115,7 +91,7 @@ pub struct DeviceArray<T> {
     element: PhantomData<T>,
 }
 
-impl<T: Copy> DeviceArray<T> {
+impl<T: Pod> DeviceArray<T> {
     /// Room for `len` elements, not initialised.
     ///
     /// # Errors
@@ -136,7 +112,7 @@ impl<T: Copy> DeviceArray<T> {
 
     /// A copy of `data`.
     pub(crate) fn of(memory: &Arc<dyn Memory>, data: &[T]) -> Result<Self, DeviceError> {
-        Ok(Self { bytes: DeviceBytes::of(memory, bytes_of(data))?, element: PhantomData })
+        Ok(Self { bytes: DeviceBytes::of(memory, cast_slice(data))?, element: PhantomData })
     }
 
     /// Elements.
@@ -167,7 +143,7 @@ impl<T: Copy> DeviceArray<T> {
     /// If `data` has another length.
     pub fn write(&mut self, data: &[T]) -> Result<(), DeviceError> {
         assert_eq!(data.len(), self.len(), "as many elements as the array has");
-        self.bytes.write(bytes_of(data))
+        self.bytes.write(cast_slice(data))
     }
 
     /// All of it, to be read by a product.
@@ -179,9 +155,7 @@ impl<T: Copy> DeviceArray<T> {
     pub fn as_mut_slice(&mut self) -> DeviceSliceMut<'_, T> {
         DeviceSliceMut::new(self.bytes.address, self.len(), Some(self.bytes.memory.id()))
     }
-}
 
-impl<T: Scalar> DeviceArray<T> {
     /// A copy on the host, after everything that was queued before it in the stream of its own device. For other streams the caller
     /// must wait.
     ///
@@ -198,14 +172,13 @@ impl<T: Scalar> DeviceArray<T> {
     /// # Errors
     /// [`DeviceError::Driver`].
     pub(crate) fn read_into(&self, data: &mut Vec<T>) -> Result<(), DeviceError> {
-        data.resize(self.len(), T::default());
+        data.resize(self.len(), T::zeroed());
         self.read_to(data)
     }
 
     /// Reads into a slice as long as the array.
     pub(crate) fn read_to(&self, data: &mut [T]) -> Result<(), DeviceError> {
-        // SAFETY: every bit pattern is a float.
-        self.bytes.read(unsafe { bytes_of_mut(data) })
+        self.bytes.read(cast_slice_mut(data))
     }
 }
 
@@ -214,27 +187,18 @@ impl DeviceArray<f64> {
     pub(crate) fn read_number(&self) -> Result<f64, DeviceError> {
         let mut first = [0.0];
         assert!(!self.is_empty(), "there is a first number");
-        // SAFETY: so many bytes are there, and every bit pattern is a float.
-        unsafe { self.bytes.memory.read(self.bytes.address, bytes_of_mut(&mut first))? };
+        // SAFETY: so many bytes are there.
+        unsafe { self.bytes.memory.read(self.bytes.address, cast_slice_mut(&mut first))? };
         Ok(first[0])
     }
 }
 
-impl<T> DeviceSlice<'_, T> {
-    /// Refuses a slice that is known to be of another device than `memory`.
-    pub(crate) fn check(&self, vector: &'static str, memory: &dyn Memory) -> Result<(), DeviceError> {
-        check(self.of, vector, memory)
-    }
-}
-
-impl<T> DeviceSliceMut<'_, T> {
-    /// Refuses a slice that is known to be of another device than `memory`.
-    pub(crate) fn check(&self, vector: &'static str, memory: &dyn Memory) -> Result<(), DeviceError> {
-        check(self.of, vector, memory)
-    }
-}
-
-fn check(of: Option<usize>, vector: &'static str, memory: &dyn Memory) -> Result<(), DeviceError> {
+/// Refuses a slice that is known to be `of` another device than `memory`.
+pub(crate) fn check_device(
+    of: Option<usize>,
+    vector: &'static str,
+    memory: &dyn Memory,
+) -> Result<(), DeviceError> {
     match of {
         Some(id) if id != memory.id() => Err(DeviceError::OtherDevice { vector }),
         _ => Ok(()),

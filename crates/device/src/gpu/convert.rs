@@ -1,10 +1,12 @@
 //! Conversion of CSR to another format: on the host, or on the GPU itself, as the format's [`Layout`] says.
 
-use super::array::{DeviceBytes, bytes_of, bytes_of_mut};
+use super::array::DeviceBytes;
 use super::device::Shared;
 use super::matrix::upload;
 use super::{ConvertOn, DeviceMatrix, Memory};
 use crate::{DeviceError, Preparation};
+use bytemuck::cast_slice;
+use sparsight_kernels::conversion_parameters;
 use sparsight_matrix::{
     Csr, Format, Infeasible, Layout, Limits, NamedArrays, Narrowing, Scalar, Seconds, Step, Stored,
 };
@@ -150,14 +152,17 @@ struct Laying<'a> {
 impl Laying<'_> {
     fn run<T: Scalar>(&mut self, step: &Step, limits: &Limits) -> Result<(), DeviceError> {
         match step {
-            Step::Run { routine, threads, args } => {
-                let words: Vec<u64> = args.iter().map(|name| self.word(name)).collect();
+            Step::Run { routine, threads, part, with } => {
+                let named =
+                    |parameter| with.iter().find(|with| with.0 == parameter).map_or(parameter, |with| with.1);
+                let parameters = conversion_parameters(routine).into_iter();
+                let words: Vec<u64> = parameters.map(|parameter| self.word(part, named(parameter))).collect();
                 let kernels = self.gpu.conversion(T::DTYPE, self.csr.nnz)?;
                 // SAFETY: the layout names the routine's parameters, and its arrays are as long as the format says.
                 unsafe { kernels.launch(routine, *threads, &words) }
             }
             Step::AddUp { lengths, starts, total } => {
-                let each = self.words_of(lengths)?;
+                let each = self.scratch(lengths).read_words()?;
                 let mut sums = Vec::with_capacity(each.len() + 1);
                 let mut sum = 0;
                 for length in each {
@@ -165,12 +170,12 @@ impl Laying<'_> {
                     sum += length;
                 }
                 sums.push(sum);
-                self.matrix.keep(starts, DeviceBytes::of(self.memory, bytes_of(&sums))?);
+                self.matrix.keep(starts, DeviceBytes::of(self.memory, cast_slice(&sums))?);
                 self.matrix.tell(&vec![(*total, sum)]);
                 Ok(())
             }
             Step::Total { of, total } => {
-                let sum = self.words_of(of)?.into_iter().sum();
+                let sum = self.scratch(of).read_words()?.into_iter().sum();
                 self.matrix.tell(&vec![(*total, sum)]);
                 Ok(())
             }
@@ -181,7 +186,7 @@ impl Laying<'_> {
                 self.matrix.tell(&vec![(*count, places.clone().count() as u64)]);
                 fits(&|name| self.number(name), limits)?;
                 let listed: Vec<i64> = places.map(|(number, _)| number).collect();
-                self.matrix.keep(list, DeviceBytes::of(self.memory, bytes_of(&listed))?);
+                self.matrix.keep(list, DeviceBytes::of(self.memory, cast_slice(&listed))?);
                 Ok(())
             }
             Step::Check(fits) => Ok(fits(&|name| self.number(name), limits)?),
@@ -190,15 +195,6 @@ impl Laying<'_> {
                 self.matrix.room(self.memory, name, *element, len)
             }
         }
-    }
-
-    /// An array of 64-bit words, read back.
-    fn words_of(&self, name: &str) -> Result<Vec<u64>, DeviceError> {
-        let array = self.scratch(name);
-        let mut words = vec![0_u64; array.bytes() as usize / 8];
-        // SAFETY: every bit pattern is a number.
-        array.read(unsafe { bytes_of_mut(&mut words) })?;
-        Ok(words)
     }
 
     fn scratch(&self, name: &str) -> &DeviceBytes {
@@ -210,15 +206,19 @@ impl Laying<'_> {
         self.matrix.number(name).expect("a layout names numbers of its own")
     }
 
-    /// A number, or where an array lies.
-    fn word(&self, name: &str) -> u64 {
+    /// A number, or where an array lies; the part's own comes first.
+    fn word(&self, part: &str, name: &str) -> u64 {
         if name == "null" {
             return 0;
         }
-        if let Some(of_csr) = name.strip_prefix("csr.") {
+        if let Some(of_csr) = name.strip_prefix("csr_") {
             return self.csr.address(of_csr).expect("the whole CSR is here while it is converted");
         }
-        let scratch = || self.scratch.iter().find(|(known, _)| *known == name).map(|(_, a)| a.address());
-        self.matrix.number(name).or_else(scratch).unwrap_or_else(|| self.matrix.address(name))
+        let word = |name: &str| {
+            let scratch = self.scratch.iter().find(|(known, _)| *known == name).map(|(_, array)| array);
+            let array = || scratch.or_else(|| self.matrix.array(name)).map(DeviceBytes::address);
+            self.matrix.number(name).or_else(array)
+        };
+        word(&[part, name].concat()).or_else(|| word(name)).expect("a layout has what its routines name")
     }
 }

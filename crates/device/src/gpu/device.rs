@@ -1,11 +1,12 @@
 //! A GPU as a [`Device`]: loaded kernels, conversions, operands, products.
 
+use super::array::check_device;
 use super::convert::{self, narrow};
 use super::free_grid::FreeGrid;
 use super::operand::GpuOperand;
 use super::product::GpuProduct;
 use super::reordered::GpuReordered;
-use super::{DeviceArray, DeviceMatrix, Element, Extent, Gpu, Memory, Module, Vectors, generate};
+use super::{DeviceArray, DeviceMatrix, Extent, Gpu, Memory, Module, Vectors, generate};
 use crate::product::check_lengths;
 use crate::timing::{Batch, Caches};
 use crate::{
@@ -173,9 +174,9 @@ impl Shared {
     ) -> Result<Vectors, DeviceError> {
         check_lengths(size, x.len(), y.len())?;
         let memory = self.memory();
-        x.check("x", memory.as_ref())?;
-        y.check("y", memory.as_ref())?;
-        Ok(Vectors { x: x.address(), y: y.address(), alpha, beta })
+        check_device(x.of, "x", memory.as_ref())?;
+        check_device(y.of, "y", memory.as_ref())?;
+        Ok(Vectors { x: x.address, y: y.address, alpha, beta })
     }
 
     /// Replaces the values of a matrix by a copy of `values`, and waits for it.
@@ -262,7 +263,7 @@ impl GpuDevice {
     ///
     /// # Errors
     /// [`DeviceError::Infeasible`] if there is not that much memory.
-    pub fn upload<T: Element>(&self, data: &[T]) -> Result<DeviceArray<T>, DeviceError> {
+    pub fn upload<T: bytemuck::Pod>(&self, data: &[T]) -> Result<DeviceArray<T>, DeviceError> {
         DeviceArray::of(&self.shared.memory(), data)
     }
 }

@@ -61,6 +61,9 @@ impl GpuDevice {
     /// # Errors
     /// [`DeviceError::CannotRun`] for a candidate of another format, for the vendor's, and for one with a table without `row_ptr`;
     /// [`DeviceError::Infeasible`] if there is no memory for the table; [`DeviceError::Compile`].
+    ///
+    /// # Panics
+    /// If its recipe names an array that its format does not have, or more arguments than kernels of CSR have.
     pub fn in_place<T: Scalar>(
         &self,
         candidate: &Candidate,
@@ -131,7 +134,7 @@ impl InPlace {
 
     /// Returns whether it can read arrays at these addresses: kernels with a table need columns and values aligned to 16 bytes.
     pub fn takes(&self, csr: &CsrAddresses) -> bool {
-        !self.has_table() || (csr.col_idx | csr.values) % ALIGNED == 0
+        !self.has_table() || (csr.col_idx | csr.values).is_multiple_of(ALIGNED)
     }
 
     /// Queues y = alpha A x + beta y in `stream` and does not wait.

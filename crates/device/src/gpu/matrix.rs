@@ -1,8 +1,9 @@
 //! A matrix on a GPU: named arrays and numbers, and the launches that multiply with it.
 
-use super::array::{DeviceBytes, bytes_of, bytes_of_mut};
+use super::array::DeviceBytes;
 use super::{Extent, Memory, Vectors};
 use crate::DeviceError;
+use bytemuck::cast_slice;
 use rayon::prelude::*;
 use sparsight_kernels::{Candidate, LaunchArg, PlannedLaunch};
 use sparsight_matrix::{Dtype, Element, Format, HostArray, NamedArrays, NamedNumbers, Scalar};
@@ -121,10 +122,7 @@ impl DeviceMatrix {
     /// If there is no such array.
     pub fn words(&self, name: &str) -> Result<Vec<u64>, DeviceError> {
         let array = self.array(name).expect("the format has the arrays that its kernels name");
-        let mut words = vec![0_u64; array.bytes() as usize / 8];
-        // SAFETY: every bit pattern is a number.
-        array.read(unsafe { bytes_of_mut(&mut words) })?;
-        Ok(words)
+        array.read_words()
     }
 
     /// Width of row offsets in bytes, 4 or 8; 4 where there are none.
@@ -180,14 +178,14 @@ pub(super) fn upload<T: Scalar>(
 ) -> Result<DeviceBytes, DeviceError> {
     match array {
         HostArray::U8(data) => DeviceBytes::of(memory, data),
-        HostArray::U32(data) => DeviceBytes::of(memory, bytes_of(data)),
-        HostArray::U64(data) => DeviceBytes::of(memory, bytes_of(data)),
-        HostArray::Values(data) => DeviceBytes::of(memory, bytes_of(data)),
+        HostArray::U32(data) => DeviceBytes::of(memory, cast_slice(data)),
+        HostArray::U64(data) => DeviceBytes::of(memory, cast_slice(data)),
+        HostArray::Values(data) => DeviceBytes::of(memory, cast_slice(data)),
         HostArray::Offsets { offsets, .. } if offset_bytes == 4 => {
             let narrow: Vec<u32> = offsets.par_iter().map(|&offset| offset as u32).collect();
-            DeviceBytes::of(memory, bytes_of(&narrow))
+            DeviceBytes::of(memory, cast_slice(&narrow))
         }
-        HostArray::Offsets { offsets, .. } => DeviceBytes::of(memory, bytes_of(offsets)),
+        HostArray::Offsets { offsets, .. } => DeviceBytes::of(memory, cast_slice(offsets)),
         HostArray::Room { zeroed, .. } => {
             let mut room = DeviceBytes::new(memory, array.bytes())?;
             if *zeroed {

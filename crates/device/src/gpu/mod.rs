@@ -40,7 +40,7 @@ mod seam;
 mod share;
 mod values;
 
-pub use array::{DeviceArray, Element};
+pub use array::DeviceArray;
 pub use device::{ConvertOn, GpuDevice};
 pub use distributed::DistributedProduct;
 pub use in_place::{CsrAddresses, InPlace};

@@ -8,6 +8,7 @@
 //! Launches are made once. A product copies their arguments and overwrites the words that depend on its vectors and
 //! factors, on the stack: nothing is allocated, and several threads may multiply with one matrix.
 
+use super::array::check_device;
 use super::convert::{self, narrow};
 use super::device::Shared;
 use super::resident::Resident;
@@ -509,14 +510,14 @@ impl<T: Scalar> Product<T> for GpuProduct<T> {
         stream: Option<Stream<'_>>,
     ) -> Result<(), DeviceError> {
         check_length("the new values", self.nnz() as usize, values.len())?;
-        values.check("the new values", self.gpu.memory().as_ref())?;
+        check_device(values.of, "the new values", self.gpu.memory().as_ref())?;
         let numbers =
             |(block, origin): (&DeviceMatrix, &Origin)| origin.places.numbers(block.format()).map(drop);
         // All of them, before any is changed.
         self.blocks.iter().zip(&self.origins).try_for_each(numbers)?;
         for (block, origin) in self.blocks.iter().zip(&self.origins) {
             let numbers = origin.places.numbers(block.format())?;
-            let first = values.address() + origin.entries.start * T::DTYPE.bytes();
+            let first = values.address + origin.entries.start * T::DTYPE.bytes();
             // SAFETY: there is a value for each entry.
             unsafe { values::replace(&self.gpu, self.dtype, block, numbers, first, stream)? };
         }

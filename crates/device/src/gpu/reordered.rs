@@ -1,7 +1,7 @@
 //! A matrix whose rows and columns are reordered, on a GPU: x is brought into the new order and y back by a launch each, in the
 //! stream of the product.
 
-use super::array::{DeviceBytes, bytes_of};
+use super::array::{DeviceBytes, check_device};
 use super::device::Shared;
 use super::free_grid::FreeGrid;
 use super::product::GpuProduct;
@@ -10,6 +10,7 @@ use crate::product::check_length;
 use crate::reordered::{OnHost, entries_in_order, reordered, unknown_places};
 use crate::timing::{Batch, Caches};
 use crate::{DeviceError, DeviceSlice, DeviceSliceMut, Partition, Preparation, Product, Stream};
+use bytemuck::cast_slice;
 use sparsight_matrix::{Csr, Permutation, Scalar};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -50,7 +51,7 @@ impl<T: Scalar> GpuReordered<T> {
         let inner = GpuProduct::load(gpu, &ordered, partition, converts)?;
         let mut preparation = inner.preparation();
         preparation.convert.0 += took.0;
-        let old_of_new = DeviceBytes::of(&gpu.memory(), bytes_of(order.old_of_new()))?;
+        let old_of_new = DeviceBytes::of(&gpu.memory(), cast_slice(order.old_of_new()))?;
         let own = gpu.vectors((a.nrows(), a.ncols()), 0)?;
         let fence = Mutex::new(gpu.gpu().fence()?);
         let kernels = gpu.conversion(T::DTYPE, 0)?;
@@ -136,9 +137,9 @@ impl<T: Scalar> Product<T> for GpuReordered<T> {
     ) -> Result<(), DeviceError> {
         let Entries { numbers, ordered } = self.entries.as_ref().ok_or_else(unknown_places)?;
         check_length("the new values", numbers.len(), values.len())?;
-        values.check("the new values", self.gpu.memory().as_ref())?;
+        check_device(values.of, "the new values", self.gpu.memory().as_ref())?;
         let count = numbers.len() as u64;
-        let args = [count, numbers.address(), values.address(), ordered.address()];
+        let args = [count, numbers.address(), values.address, ordered.address()];
         // SAFETY: there is a number for each place, and an entry for each number.
         unsafe { self.kernels.launch_in(stream, "place_values", count, &args)? };
         self.inner.update_values_on_device(ordered.as_slice(), stream)

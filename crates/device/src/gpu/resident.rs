@@ -1,11 +1,12 @@
 //! Preparation of a matrix in CSR that lies on a GPU already.
 
 use super::DeviceMatrix;
-use super::array::{DeviceBytes, bytes_of, bytes_of_mut};
+use super::array::{DeviceBytes, check_device};
 use super::convert::{CsrArrays, lay_out};
 use super::device::Shared;
 use super::matrix::upload;
 use crate::{DeviceCsr, DeviceError, DeviceIndices};
+use bytemuck::{cast_slice, cast_slice_mut};
 use sparsight_matrix::{CsrError, Dtype, Format, HostArray, Scalar};
 use std::ops::Range;
 
@@ -17,8 +18,8 @@ impl DeviceIndices<'_> {
     /// Address of index `at`.
     fn address(&self, at: u64) -> u64 {
         match self {
-            Self::U32(slice) => slice.address() + 4 * at,
-            Self::U64(slice) => slice.address() + 8 * at,
+            Self::U32(slice) => slice.address + 4 * at,
+            Self::U64(slice) => slice.address + 8 * at,
         }
     }
 
@@ -28,21 +29,21 @@ impl DeviceIndices<'_> {
         let memory = gpu.memory();
         if self.is_wide() {
             let mut wide = vec![0_u64; count];
-            // SAFETY: every bit pattern is a number; the maker of the slice has promised that it is there.
-            unsafe { memory.read(address, bytes_of_mut(&mut wide))? };
+            // SAFETY: the maker of the slice has promised that it is there.
+            unsafe { memory.read(address, cast_slice_mut(&mut wide))? };
             return Ok(wide);
         }
         let mut narrow = vec![0_u32; count];
         // SAFETY: as above.
-        unsafe { memory.read(address, bytes_of_mut(&mut narrow))? };
+        unsafe { memory.read(address, cast_slice_mut(&mut narrow))? };
         Ok(narrow.into_iter().map(u64::from).collect())
     }
 
-    fn check(&self, what: &'static str, gpu: &Shared) -> Result<(), DeviceError> {
-        let memory = gpu.memory();
+    /// Number of the device, if it is known.
+    fn of(&self) -> Option<usize> {
         match self {
-            Self::U32(slice) => slice.check(what, memory.as_ref()),
-            Self::U64(slice) => slice.check(what, memory.as_ref()),
+            Self::U32(slice) => slice.of,
+            Self::U64(slice) => slice.of,
         }
     }
 }
@@ -58,9 +59,10 @@ impl<'a, T: Scalar> Resident<'a, T> {
     /// # Errors
     /// [`DeviceError::Matrix`] if the offsets are none; [`DeviceError::OtherDevice`] if an array is known to lie elsewhere.
     pub(super) fn of(gpu: &Shared, csr: DeviceCsr<'a, T>) -> Result<Self, DeviceError> {
-        csr.row_ptr.check("row_ptr", gpu)?;
-        csr.col_idx.check("col_idx", gpu)?;
-        csr.values.check("values", gpu.memory().as_ref())?;
+        let memory = gpu.memory();
+        check_device(csr.row_ptr.of(), "row_ptr", memory.as_ref())?;
+        check_device(csr.col_idx.of(), "col_idx", memory.as_ref())?;
+        check_device(csr.values.of, "values", memory.as_ref())?;
         let (nnz, expected_len, len) = (csr.col_idx.len(), csr.nrows + 1, csr.row_ptr.len());
         if csr.ncols >= u32::MAX as usize {
             return Err(CsrError::TooManyColumns { ncols: csr.ncols }.into());
@@ -112,12 +114,12 @@ impl<'a, T: Scalar> Resident<'a, T> {
         let row_ptr = upload(&memory, &host, gpu.offset_bytes(nnz))?;
         let col_idx = DeviceBytes::new(&memory, 4 * nnz)?;
         let values = DeviceBytes::new(&memory, nnz * S::DTYPE.bytes())?;
-        let broken = DeviceBytes::of(&memory, bytes_of(&[0_u64]))?;
+        let broken = DeviceBytes::of(&memory, cast_slice(&[0_u64]))?;
         let (nrows, ncols) = (rows.len() as u64, self.csr.ncols as u64);
         let source = self.csr.col_idx.address(entries.start);
         let is_wide = u64::from(self.csr.col_idx.is_wide());
         let columns = [nrows, ncols, is_wide, row_ptr.address(), source, col_idx.address(), broken.address()];
-        let theirs = self.csr.values.address() + entries.start * T::DTYPE.bytes();
+        let theirs = self.csr.values.address + entries.start * T::DTYPE.bytes();
         let copy = [nnz, 0, theirs, values.address()];
         let kernels = gpu.conversion(dtype, nnz)?;
         // SAFETY: the offsets were looked at; the maker of the slices has promised that they are there.
@@ -125,11 +127,9 @@ impl<'a, T: Scalar> Resident<'a, T> {
             kernels.launch("take_columns", 32 * nrows, &columns)?;
             kernels.launch("place_values", nnz, &copy)?;
         }
-        let mut row = [0_u64];
-        // SAFETY: every bit pattern is a number.
-        broken.read(unsafe { bytes_of_mut(&mut row) })?;
-        if row[0] > 0 {
-            return Err(self.broken_row(gpu, rows.start + row[0] as usize - 1)?.into());
+        let row = broken.read_words()?[0] as usize;
+        if row > 0 {
+            return Err(self.broken_row(gpu, rows.start + row - 1)?.into());
         }
         let arrays = vec![("row_ptr", row_ptr), ("col_idx", col_idx), ("values", values)];
         lay_out(gpu, format, CsrArrays { nrows, ncols, nnz, arrays }, &layout, &limits)

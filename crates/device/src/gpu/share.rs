@@ -8,6 +8,7 @@
 //! Sources: Saad and Malevsky, 1995 (interior and boundary rows); the order of the halo is that of its owners, so that
 //! nothing has to be unpacked.
 
+use super::array::check_device;
 use super::device::Shared;
 use super::free_grid::FreeGrid;
 use super::link::{Link, Message};
@@ -220,9 +221,9 @@ impl<T: Scalar> GpuShare<T> {
         check_length("x", self.width, x.len())?;
         check_length("y", self.rows, y.len())?;
         let memory = self.gpu.memory();
-        x.check("x", memory.as_ref())?;
-        y.check("y", memory.as_ref())?;
-        let v = Vectors { x: x.address(), y: y.address(), alpha, beta };
+        check_device(x.of, "x", memory.as_ref())?;
+        check_device(y.of, "y", memory.as_ref())?;
+        let v = Vectors { x: x.address, y: y.address, alpha, beta };
         self.bring(v.x)?;
         if let Some(interior) = &self.interior {
             // SAFETY: x and y are longer than it is wide and high.
@@ -322,8 +323,8 @@ impl<T: Scalar> GpuShare<T> {
     /// Refuses arrays of another GPU.
     fn check_own(&self, x: &DeviceArray<T>, y: &DeviceArray<T>) -> Result<(), DeviceError> {
         let memory = self.gpu.memory();
-        x.as_slice().check("x", memory.as_ref())?;
-        y.as_slice().check("y", memory.as_ref())
+        check_device(x.as_slice().of, "x", memory.as_ref())?;
+        check_device(y.as_slice().of, "y", memory.as_ref())
     }
 
     /// Waits for what was queued, as long as [`Link::wait`] does.
@@ -369,7 +370,7 @@ impl<T: Scalar> GpuShare<T> {
     /// As [`GpuShare::multiply`].
     pub fn time_exchange(&mut self, exchanges: u32, x: &mut DeviceArray<T>) -> Result<Seconds, DeviceError> {
         check_length("x", self.width, x.len())?;
-        x.as_slice().check("x", self.gpu.memory().as_ref())?;
+        check_device(x.as_slice().of, "x", self.gpu.memory().as_ref())?;
         self.meet()?;
         let start = Instant::now();
         for _ in 0..exchanges {

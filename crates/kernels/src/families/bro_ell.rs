@@ -27,11 +27,7 @@ pub(super) static FAMILY: Family = Family {
 static RECIPE: Recipe = Recipe {
     sources: &[CUDA_STORE, CUDA_STREAM, cuda!("bro_ell.cu")],
     definitions: |[slice, ..]| vec![("SLICE", slice)],
-    steps: &[LaunchStep {
-        entry: "bro_ell",
-        args: &["nrows", "column_ptr", "symbol_ptr", "bits", "symbols", "values", "x", "y", "alpha", "beta"],
-        ..LaunchStep::BASE
-    }],
+    steps: &[LaunchStep { entry: "bro_ell", ..LaunchStep::BASE }],
     ..Recipe::BASE
 };
 

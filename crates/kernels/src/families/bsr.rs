@@ -44,7 +44,6 @@ static RECIPE: Recipe = Recipe {
     steps: &[LaunchStep {
         entry: "bsr",
         teams: |number, knobs, _| Teams { count: number("nrows"), threads: threads(knobs) },
-        args: &["nrows", "ncols", "slice_ptr", "col_idx", "values", "x", "y", "alpha", "beta"],
         ..LaunchStep::BASE
     }],
     // Of a team a sum per thread, in the largest block.

@@ -46,7 +46,6 @@ pub(super) const ADD: LaunchStep = LaunchStep {
         count: number("nnz").div_ceil(u64::from(32 * items(knobs))),
         threads: 32,
     },
-    args: &["nnz", "row_idx", "col_idx", "values", "x", "y", "alpha", "beta"],
     may_overlap: true,
     ..LaunchStep::BASE
 };
@@ -54,7 +53,7 @@ pub(super) const ADD: LaunchStep = LaunchStep {
 static RECIPE: Recipe = Recipe {
     sources: &[CUDA_STREAM, CUDA_OVERLAP, CUDA_CLEAR, CUDA_COO],
     definitions: |knobs| vec![("ITEMS", items(knobs)), ("ACCUMULATE", 0)],
-    steps: &[LaunchStep { entry: "clear", args: &["nrows", "y", "beta"], ..LaunchStep::BASE }, ADD],
+    steps: &[LaunchStep { entry: "clear", ..LaunchStep::BASE }, ADD],
     ..Recipe::BASE
 };
 

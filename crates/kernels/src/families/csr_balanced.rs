@@ -49,10 +49,6 @@ static RECIPE: Recipe = Recipe {
     steps: &[LaunchStep {
         entry: "csr_balanced",
         teams: |number, _, block| Teams { count: number("tile_count"), threads: block },
-        args: &[
-            "tiles", "segments", "partials", "counters", "row_ptr", "col_idx", "values", "x", "y", "alpha",
-            "beta",
-        ],
         ..LaunchStep::BASE
     }],
     // The products of a tile, one place in 33 left out, and what long rows take.

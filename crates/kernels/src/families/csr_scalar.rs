@@ -22,11 +22,7 @@ pub(super) static FAMILY: Family = Family {
 static RECIPE: Recipe = Recipe {
     sources: &[CUDA_STORE, cuda!("csr_scalar.cu")],
     reads_offsets: true,
-    steps: &[LaunchStep {
-        entry: "csr_scalar",
-        args: &["nrows", "row_ptr", "col_idx", "values", "x", "y", "alpha", "beta"],
-        ..LaunchStep::BASE
-    }],
+    steps: &[LaunchStep { entry: "csr_scalar", ..LaunchStep::BASE }],
     ..Recipe::BASE
 };
 

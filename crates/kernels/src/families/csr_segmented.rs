@@ -27,27 +27,11 @@ static RECIPE: Recipe = Recipe {
         LaunchStep {
             entry: "csr_segmented",
             teams: |number, _, _| Teams { count: number("run_count"), threads: 32 },
-            args: &[
-                "run_count",
-                "nnz",
-                "named",
-                "begins",
-                "bases",
-                "rows",
-                "col_idx",
-                "values",
-                "heads",
-                "x",
-                "y",
-                "alpha",
-                "beta",
-            ],
             ..LaunchStep::BASE
         },
         LaunchStep {
             entry: "csr_segmented_rest",
             teams: |number, _, _| Teams { count: number("carry_count") + number("empty_count"), threads: 1 },
-            args: &["carry_count", "empty_count", "carries", "empty", "heads", "y", "alpha", "beta"],
             may_overlap: true,
             ..LaunchStep::BASE
         },

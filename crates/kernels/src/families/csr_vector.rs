@@ -39,7 +39,6 @@ static RECIPE: Recipe = Recipe {
     steps: &[LaunchStep {
         entry: "csr_vector",
         teams: |number, [threads, ..], _| Teams { count: number("nrows"), threads },
-        args: &["nrows", "row_ptr", "col_idx", "values", "x", "y", "alpha", "beta"],
         ..LaunchStep::BASE
     }],
     ..Recipe::BASE

@@ -28,11 +28,7 @@ pub(super) static FAMILY: Family = Family {
 
 static RECIPE: Recipe = Recipe {
     sources: &[CUDA_STORE, cuda!("dia.cu")],
-    steps: &[LaunchStep {
-        entry: "dia",
-        args: &["nrows", "ncols", "diagonals", "stride", "offsets", "values", "x", "y", "alpha", "beta"],
-        ..LaunchStep::BASE
-    }],
+    steps: &[LaunchStep { entry: "dia", ..LaunchStep::BASE }],
     ..Recipe::BASE
 };
 

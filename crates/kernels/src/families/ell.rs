@@ -24,11 +24,7 @@ pub(super) static FAMILY: Family = Family {
 pub(super) const CUDA_ELL: &str = cuda!("ell.cu");
 
 /// The launch.
-pub(super) const STEP: LaunchStep = LaunchStep {
-    entry: "ell",
-    args: &["nrows", "width", "stride", "col_idx", "values", "x", "y", "alpha", "beta"],
-    ..LaunchStep::BASE
-};
+pub(super) const STEP: LaunchStep = LaunchStep { entry: "ell", ..LaunchStep::BASE };
 
 static RECIPE: Recipe = Recipe {
     sources: &[CUDA_STORE, CUDA_STREAM, CUDA_OVERLAP, CUDA_ELL],

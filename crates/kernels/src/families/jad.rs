@@ -28,22 +28,7 @@ pub(super) static FAMILY: Family = Family {
 
 static RECIPE: Recipe = Recipe {
     sources: &[CUDA_STORE, cuda!("jad.cu")],
-    steps: &[LaunchStep {
-        entry: "jad",
-        args: &[
-            "nrows",
-            "diagonals",
-            "permutation",
-            "diagonal_ptr",
-            "col_idx",
-            "values",
-            "x",
-            "y",
-            "alpha",
-            "beta",
-        ],
-        ..LaunchStep::BASE
-    }],
+    steps: &[LaunchStep { entry: "jad", ..LaunchStep::BASE }],
     ..Recipe::BASE
 };
 

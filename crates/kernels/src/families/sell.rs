@@ -66,12 +66,10 @@ fn is_sorted([_, sigma, _]: Knobs) -> u32 {
     u32::from(sigma > 1)
 }
 
-const ARGS: &[&str] = &["nrows", "slice_ptr", "permutation", "col_idx", "values", "x", "y", "alpha", "beta"];
-
 static ONE_THREAD: Recipe = Recipe {
     sources: &[CUDA_STORE, CUDA_STREAM, cuda!("sell.cu")],
     definitions: |knobs| vec![("SLICE", knobs[0]), ("SORTED", is_sorted(knobs))],
-    steps: &[LaunchStep { entry: "sell", args: ARGS, ..LaunchStep::BASE }],
+    steps: &[LaunchStep { entry: "sell", ..LaunchStep::BASE }],
     ..Recipe::BASE
 };
 
@@ -81,7 +79,6 @@ static TEAM: Recipe = Recipe {
     steps: &[LaunchStep {
         entry: "sell_team",
         teams: |number, knobs, _| Teams { count: number("nrows"), threads: threads(knobs) },
-        args: ARGS,
         ..LaunchStep::BASE
     }],
     // A sum per thread, in the largest block.

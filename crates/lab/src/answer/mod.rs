@@ -16,8 +16,6 @@
 //! | `rules` | [`RulesAnswer`] | `sparsight/rules/1` |
 
 mod evaluate;
-mod evaluate_transfer;
-mod evaluate_without;
 mod fit;
 mod measure;
 mod predict;
@@ -26,16 +24,11 @@ mod repair;
 mod rules;
 mod transfer;
 
-pub use evaluate::{
-    BesideVendor, ChoiceCost, ErrorEntry, EvaluateAnswer, KernelOrFormat, KernelWins, MatrixCounts,
-    StripModelWins, WorstPrediction,
-};
-pub use evaluate_transfer::{EvaluateTransferAnswer, RefusedTimes, TransferErrorEntry, WorstTransfer};
-pub use evaluate_without::{EvaluateWithoutAnswer, WithoutPart};
+pub use evaluate::{EvaluateAnswer, EvaluateTransferAnswer, EvaluateWithoutAnswer};
 pub use fit::{FitAnswer, FittedModel, LearnedErrors};
 pub use measure::{MeasureAnswer, UnreadableMatrix};
-pub use predict::{PredictAnswer, PredictManyAnswer, PredictedCandidate, PredictedTerm};
+pub use predict::{PredictAnswer, PredictManyAnswer, PredictedCandidate};
 pub use profile_links::ProfileLinksAnswer;
 pub use repair::RepairAnswer;
-pub use rules::{JudgedRules, RuleAnswer, RuleGuard, RulesAnswer};
+pub use rules::{GuardedCandidate, JudgedRules, RulesAnswer};
 pub use transfer::{TransferAnswer, TransferManyAnswer, TransferOutcome, TransferredCandidate};

@@ -1,12 +1,12 @@
 //! `predict`: the prediction of one model for each candidate, with the numbers that went into it.
 
 use serde::Serialize;
-use sparsight::answer::{Answer, DeviceSummary, MatrixSummary, NamedCandidate, PredictedInterval};
+use sparsight::answer::{Answer, DeviceSummary, MatrixSummary, NamedCandidate};
 use sparsight::models::ModelName;
 use sparsight::predict::Predictor;
 use sparsight_kernels::{Candidate, feasible};
 use sparsight_matrix::{Features, Limits};
-use sparsight_model::{Model, PlacementRule, RowLengthRule, Term};
+use sparsight_model::{Model, PlacementRule, Prediction, RowLengthRule, Term};
 
 /// `sparsight/predict/1`: what one model predicts, and why.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -40,26 +40,13 @@ pub struct PredictedCandidate {
     pub model: Option<ModelName>,
     /// Prediction.
     #[serde(flatten)]
-    pub prediction: Option<PredictedInterval>,
+    pub prediction: Option<Prediction>,
     /// The numbers of its formula.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub terms: Vec<PredictedTerm>,
+    pub terms: Vec<Term>,
     /// Why there is no prediction; absent with one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub infeasible: Option<String>,
-}
-
-/// A named number of a formula.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct PredictedTerm {
-    /// Sum that the term belongs to, if there are several: `banded`, `strewn, COO part`; empty for the whole.
-    pub part: &'static str,
-    /// The symbol of the paper: `I`, `p`, `E(p)`.
-    pub name: &'static str,
-    /// Value, in the unit below.
-    pub value: f64,
-    /// `s`, `B`, or empty for a count or a ratio.
-    pub unit: &'static str,
 }
 
 impl PredictedCandidate {
@@ -75,27 +62,17 @@ impl PredictedCandidate {
         if let Err(why) = feasible(&candidate, features, limits) {
             return refused(why.to_string());
         }
-        let (model, prediction) = match predictor.answer(&candidate, features) {
-            Ok(answer) => answer,
-            Err(why) => return refused(why.to_string()),
-        };
-        let terms = match predictor.explain(&candidate, features) {
-            Ok(terms) => terms,
-            Err(why) => return refused(why.to_string()),
-        };
-        Self {
-            candidate: candidate.into(),
-            model: Some(model),
-            prediction: Some((&prediction).into()),
-            terms: terms.into_iter().map(PredictedTerm::from).collect(),
-            infeasible: None,
+        let answer = predictor.answer(&candidate, features);
+        match answer.and_then(|answer| Ok((answer, predictor.explain(&candidate, features)?))) {
+            Ok(((model, prediction), terms)) => Self {
+                candidate: candidate.into(),
+                model: Some(model),
+                prediction: Some(prediction),
+                terms,
+                infeasible: None,
+            },
+            Err(why) => refused(why.to_string()),
         }
-    }
-}
-
-impl From<Term> for PredictedTerm {
-    fn from(Term { part, name, value, unit }: Term) -> Self {
-        Self { part, name, value, unit }
     }
 }
 

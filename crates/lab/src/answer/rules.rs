@@ -29,7 +29,7 @@ pub struct RulesAnswer {
     /// Candidate where the format of the chosen one cannot hold the matrix.
     pub otherwise: Candidate,
     /// The tree.
-    pub rule: RuleAnswer,
+    pub rule: Rule<GuardedCandidate>,
     /// Source code in the requested language.
     pub text: String,
 }
@@ -44,61 +44,14 @@ pub struct JudgedRules {
     pub quality: ChoiceQuality,
 }
 
-/// A question or an end.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(untagged)]
-pub enum RuleAnswer {
-    /// Run this.
-    Take {
-        /// The candidate.
-        id: Candidate,
-        /// Condition for the candidate; absent if there is none.
-        #[serde(rename = "if", skip_serializing_if = "Option::is_none")]
-        guard: Option<RuleGuard>,
-    },
-    /// Look at a number.
-    Ask {
-        /// Name of the quantity.
-        quantity: &'static str,
-        /// Held against this.
-        threshold: f64,
-        /// Branch for values up to that.
-        at_most: Box<RuleAnswer>,
-        /// Node for larger values.
-        more: Box<RuleAnswer>,
-    },
-}
-
-/// Either has to hold, else `otherwise` is run: with it no format stores more than 8 times the non-zeros, besides rows that fill up
-/// its last slice (ELL: to a multiple of 32).
+/// The candidate of a leaf.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct RuleGuard {
-    /// Longest row over mean, at most.
-    pub row_max_over_mean: f64,
-    /// Standard deviation of the row lengths over their mean, at most; absent where that guarantees nothing.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub row_std_over_mean: Option<f64>,
-}
-
-impl From<Guard> for RuleGuard {
-    fn from(guard: Guard) -> Self {
-        let Guard { row_max_over_mean, row_std_over_mean } = guard;
-        Self { row_max_over_mean, row_std_over_mean }
-    }
-}
-
-impl From<&Rule<Candidate>> for RuleAnswer {
-    fn from(rule: &Rule<Candidate>) -> Self {
-        match rule {
-            Rule::Take(id) => Self::Take { id: *id, guard: Guard::of(id.format()).map(Into::into) },
-            Rule::Ask { quantity, threshold, at_most, more } => Self::Ask {
-                quantity: quantity.name(),
-                threshold: *threshold,
-                at_most: Box::new(at_most.as_ref().into()),
-                more: Box::new(more.as_ref().into()),
-            },
-        }
-    }
+pub struct GuardedCandidate {
+    /// The candidate.
+    pub id: Candidate,
+    /// Condition for the candidate, else `otherwise` is run; absent if there is none.
+    #[serde(rename = "if", skip_serializing_if = "Option::is_none")]
+    pub guard: Option<Guard>,
 }
 
 impl Answer for RulesAnswer {
@@ -123,7 +76,7 @@ impl RulesAnswer {
             leaves: rules.rule.leaves(),
             judged,
             otherwise: rules.otherwise,
-            rule: (&rules.rule).into(),
+            rule: rules.rule.map(&|id| GuardedCandidate { id, guard: Guard::of(id.format()) }),
             text,
         }
     }

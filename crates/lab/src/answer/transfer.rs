@@ -1,11 +1,9 @@
 //! `transfer`: times on a device that was hardly measured.
 
-use crate::transfer::{CarriedTime, CrossArchitecture, ReferenceOrigin, TransferBy};
+use crate::transfer::{CarriedTime, CrossArchitecture, TransferBy};
 use serde::Serialize;
 use sparsight::answer::{Answer, DeviceSummary, MatrixSummary, NamedCandidate};
 use sparsight_kernels::Candidate;
-use sparsight_matrix::Seconds;
-use sparsight_model::Floor;
 
 /// `sparsight/transfer/2`: the times of one matrix, carried over from another device.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -68,26 +66,7 @@ pub struct TransferredCandidate {
 #[serde(untagged)]
 pub enum TransferOutcome {
     /// Time as carried over.
-    Time {
-        /// Time on the target, seconds a product.
-        predicted_s: Seconds,
-        /// Lower end of the 90 % interval; absent from `guo-wang-2013`, for which none was calibrated.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        low_s: Option<Seconds>,
-        /// Upper end.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        high_s: Option<Seconds>,
-        /// `T_ref`, seconds a product.
-        reference_s: Seconds,
-        /// Origin of `T_ref`: `measured`, or the model that predicts it.
-        reference_origin: ReferenceOrigin,
-        /// Lower bound to which the time was raised, if it was: `launch`, `copies` or `smaller`.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        floor: Option<&'static str>,
-        /// The equation of `guo-wang-2013`.
-        #[serde(flatten)]
-        equation: Option<TransferEquation>,
-    },
+    Time(CarriedTime),
     /// Refused: not possible, or not known.
     Refused {
         /// Why, in words.
@@ -95,35 +74,10 @@ pub enum TransferOutcome {
     },
 }
 
-/// `T_tar = T_init_tar + P (T_ref - T_init_ref)`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct TransferEquation {
-    /// P: how many times as long the target takes for what is not initialization.
-    pub relative_performance: f64,
-    /// `T_init_ref`, seconds.
-    pub init_reference_s: Seconds,
-    /// `T_init_tar`, seconds.
-    pub init_target_s: Seconds,
-}
-
 impl TransferredCandidate {
     /// Answer with a time.
-    pub fn of(candidate: Candidate, carried: &CarriedTime) -> Self {
-        let [low_s, high_s] = carried.interval.map_or([None; 2], |ends| ends.map(Some));
-        let outcome = TransferOutcome::Time {
-            predicted_s: carried.time,
-            low_s,
-            high_s,
-            reference_s: carried.reference,
-            reference_origin: carried.origin,
-            floor: carried.floor.map(Floor::name),
-            equation: carried.relative.map(|relative| TransferEquation {
-                relative_performance: relative.performance(),
-                init_reference_s: relative.init_reference(),
-                init_target_s: relative.init_target(),
-            }),
-        };
-        Self { candidate: candidate.into(), outcome }
+    pub fn of(candidate: Candidate, carried: CarriedTime) -> Self {
+        Self { candidate: candidate.into(), outcome: TransferOutcome::Time(carried) }
     }
 
     /// Answer without a time.

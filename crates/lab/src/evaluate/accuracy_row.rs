@@ -1,7 +1,9 @@
 //! Errors of one model over a group of kernels: the papers' tables.
 
 use super::{Rules, Sample, Scope};
+use serde::{Serialize, Serializer};
 use sparsight::models::ModelName;
+use sparsight_kernels::{Format, Kernel};
 use sparsight_matrix::Dtype;
 use sparsight_matrix::derived::instance;
 use sparsight_model::accuracy::{Accuracy, coverage};
@@ -10,9 +12,11 @@ use std::collections::BTreeSet;
 
 /// Error of one model on one `G`: a [`Kernel`](sparsight_kernels::Kernel), as Guo, Wang and Chen 2014 count, or all kernels
 /// of a [`Format`](sparsight_kernels::Format), as Lehnert et al. 2016 do, or `()` for all.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(bound(serialize = "G: Group"))]
 pub struct AccuracyRow<G> {
     /// Kernel with its knobs, or format, or all.
+    #[serde(flatten, serialize_with = "Group::named")]
     pub of: G,
     /// Model.
     pub model: ModelName,
@@ -25,6 +29,7 @@ pub struct AccuracyRow<G> {
     /// Matrices counted.
     pub scope: Scope,
     /// Accuracy of `|predicted - measured| / measured`, over matrices, block sizes and the kernels of the group.
+    #[serde(flatten)]
     pub error: Accuracy,
     /// Share of the measurements that lie within their 90 % interval, of matrices that took no part in its
     /// calibration; `None` without any.
@@ -47,5 +52,37 @@ impl<G: Copy> AccuracyRow<G> {
             let Rules { placement, row_length } = rules;
             Some(Self { of, model, placement, row_length, dtype, scope, error, covered })
         })
+    }
+}
+
+/// A group of kernels whose errors make a row.
+pub trait Group {
+    /// Key and value in answers, `"kernel": "csr-vector/t8"` or `"format": "csr"`; `None` for all kernels.
+    fn key(&self) -> Option<(&'static str, String)>;
+
+    /// Serialises the key and its value.
+    ///
+    /// # Errors
+    /// Errors of the serialiser.
+    fn named<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.key())
+    }
+}
+
+impl Group for Kernel {
+    fn key(&self) -> Option<(&'static str, String)> {
+        Some(("kernel", self.to_string()))
+    }
+}
+
+impl Group for Format {
+    fn key(&self) -> Option<(&'static str, String)> {
+        Some(("format", self.to_string()))
+    }
+}
+
+impl Group for () {
+    fn key(&self) -> Option<(&'static str, String)> {
+        None
     }
 }

@@ -2,72 +2,32 @@
 
 use super::{Judged, TimeClass};
 use serde::Serialize;
-use sparsight_kernels::{Candidate, Vendor};
+use sparsight_kernels::Vendor;
 use sparsight_matrix::{Dtype, Seconds};
 use sparsight_model::Ranking;
 use sparsight_model::accuracy::{geometric_mean, quantile};
 
-/// Selection of our candidates.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ours {
-    /// The fastest, known after everything was run.
-    Known,
-    /// The one that `best` ranks first, of those that have a time.
-    First,
-    /// The faster of the first two of those, after both were run.
-    FasterOfTwo,
-}
+/// Selections of our candidates: the fastest, known after everything was run; the one that `best` ranks first, of those that have a
+/// time; the faster of the first two of those, after both were run.
+const OURS: [&str; 3] = ["known afterwards", "first choice", "faster of two"];
 
-impl Ours {
-    const ALL: [Self; 3] = [Self::Known, Self::First, Self::FasterOfTwo];
+/// Selections of the vendor's routines, of which always the fastest on each matrix counts: all but those on blocks, which take no
+/// knowledge of the matrix; all.
+const THEIRS: [&str; 2] = ["without BSR", "all"];
 
-    /// The one name used in tables and answers.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Known => "known afterwards",
-            Self::First => "first choice",
-            Self::FasterOfTwo => "faster of two",
-        }
-    }
-}
-
-/// Selection of the vendor's routines: always the fastest of them on each matrix.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Theirs {
-    /// All but those on blocks: what takes no knowledge of the matrix.
-    WithoutBsr,
-    /// All.
-    All,
-}
-
-impl Theirs {
-    const ALL: [Self; 2] = [Self::WithoutBsr, Self::All];
-
-    /// The one name used in tables and answers.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::WithoutBsr => "without BSR",
-            Self::All => "all",
-        }
-    }
-
-    const fn counts(self, routine: Vendor) -> bool {
-        matches!(self, Self::All) || !matches!(routine, Vendor::Bsr | Vendor::Bsrmv)
-    }
-}
-
-/// Time of the vendor's fastest routine over ours, on the matrices of one class.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// Time of the vendor's fastest routine over ours, on the matrices of one class: above 1 ours is faster.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct VendorRow {
-    /// Candidates of this project.
-    pub ours: Ours,
-    /// Candidates of the vendor.
-    pub theirs: Theirs,
+    /// Candidates of this project: `known afterwards`, `first choice` or `faster of two`.
+    pub ours: &'static str,
+    /// Routines of the vendor: `all`, or those `without BSR`.
+    pub theirs: &'static str,
     /// Value type.
     pub dtype: Dtype,
     /// Matrices counted, by the time of the fastest of ours.
     pub class: TimeClass,
-    /// The ratios.
+    /// Number of ratios, and their quantiles.
+    #[serde(flatten)]
     pub ratios: Ratios,
 }
 
@@ -96,9 +56,9 @@ const BEHIND: f64 = 1.03;
 /// Times of one matrix.
 struct Pair {
     dtype: Dtype,
-    /// Our times in the order of [`Ours::ALL`], the fastest first.
+    /// Our times in the order of [`OURS`], the fastest first.
     ours: [Seconds; 3],
-    /// The vendor's times in the order of [`Theirs::ALL`].
+    /// The vendor's times in the order of [`THEIRS`].
     theirs: [Seconds; 2],
 }
 
@@ -111,13 +71,11 @@ impl Pair {
         let mut tried = ranked.filter_map(|c| of.time(c)).filter(|time| time.0 > 0.0);
         let first = tried.next()?;
         let second = tried.next().unwrap_or(first);
-        let vendors = |theirs: Theirs| {
-            let counted = |(c, time): (Candidate, Seconds)| {
-                c.kernel.vendor().is_some_and(|routine| theirs.counts(routine)).then_some(time)
-            };
-            least(times().filter_map(counted))
+        let vendors = |counts: fn(Vendor) -> bool| {
+            least(times().filter(|(c, _)| c.kernel.vendor().is_some_and(counts)).map(|(_, time)| time))
         };
-        let theirs = [vendors(Theirs::WithoutBsr)?, vendors(Theirs::All)?];
+        let without_bsr = vendors(|routine| !matches!(routine, Vendor::Bsr | Vendor::Bsrmv))?;
+        let theirs = [without_bsr, vendors(|_| true)?];
         let ours = [best, first, if second.0 < first.0 { second } else { first }];
         Some(Self { dtype: of.record.dtype, ours, theirs })
     }
@@ -131,8 +89,8 @@ pub(super) fn rows(rankings: &[(&Judged<'_>, Ranking)]) -> Vec<VendorRow> {
         for class in TimeClass::EACH {
             let counted: Vec<&Pair> =
                 pairs.iter().filter(|p| p.dtype == dtype && class.holds(p.ours[0])).collect();
-            for (of_theirs, theirs) in Theirs::ALL.into_iter().enumerate() {
-                for (of_ours, ours) in Ours::ALL.into_iter().enumerate() {
+            for (of_theirs, theirs) in THEIRS.into_iter().enumerate() {
+                for (of_ours, ours) in OURS.into_iter().enumerate() {
                     let ratios = counted.iter().map(|p| p.theirs[of_theirs].0 / p.ours[of_ours].0).collect();
                     let row = |ratios| VendorRow { ours, theirs, dtype, class, ratios };
                     rows.extend(Ratios::of(ratios).map(row));
@@ -192,12 +150,13 @@ mod tests {
             rows.iter().find(|r| (r.ours, r.theirs, r.class) == (ours, theirs, class)).copied()
         };
         let mean = |ours, theirs| of(ours, theirs, TimeClass::Under4).unwrap().ratios.mean;
-        assert!((mean(Ours::Known, Theirs::WithoutBsr) - 3.0).abs() < 1e-12);
-        assert!((mean(Ours::Known, Theirs::All) - 1.5).abs() < 1e-12);
-        assert!((mean(Ours::First, Theirs::WithoutBsr) - 0.75).abs() < 1e-12);
-        assert!((mean(Ours::FasterOfTwo, Theirs::WithoutBsr) - 1.5).abs() < 1e-12);
-        let first = of(Ours::First, Theirs::All, TimeClass::All).unwrap().ratios;
-        assert_eq!((first.count, first.wins, first.behind), (1, 0, 1));
-        assert!(of(Ours::First, Theirs::All, TimeClass::From20).is_none());
+        let ([known, first, faster], [without_bsr, all]) = (OURS, THEIRS);
+        assert!((mean(known, without_bsr) - 3.0).abs() < 1e-12);
+        assert!((mean(known, all) - 1.5).abs() < 1e-12);
+        assert!((mean(first, without_bsr) - 0.75).abs() < 1e-12);
+        assert!((mean(faster, without_bsr) - 1.5).abs() < 1e-12);
+        let of_first = of(first, all, TimeClass::All).unwrap().ratios;
+        assert_eq!((of_first.count, of_first.wins, of_first.behind), (1, 0, 1));
+        assert!(of(first, all, TimeClass::From20).is_none());
     }
 }

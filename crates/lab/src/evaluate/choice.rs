@@ -1,6 +1,8 @@
 //! Quality of the first choice: the evaluation of Lehnert et al. 2016, of models and of choices without one.
 
 use super::{Baseline, Judged, Rules, Scope};
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
 use sparsight::models::ModelName;
 use sparsight::records::Outcome;
 use sparsight::{Advisor, Error, Objective};
@@ -52,18 +54,37 @@ impl fmt::Display for Chooser {
     }
 }
 
+/// Serialises the name, and the rules of a model.
+impl Serialize for Chooser {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("model", &self.to_string())?;
+        if let Self::Model { placement, row_length, .. } = self {
+            map.serialize_entry("placement", placement)?;
+            map.serialize_entry("row_length", row_length)?;
+        }
+        map.end()
+    }
+}
+
 /// Cost of the choices of one chooser.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ChoiceRow {
     /// The chooser.
+    #[serde(flatten)]
     pub chooser: Chooser,
     /// Value type.
     pub dtype: Dtype,
     /// Matrices counted.
     pub scope: Scope,
+    /// The candidate that [`Baseline::BestSingle`] stands for; `None` for others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub candidate: Option<Candidate>,
     /// Measured time of the chosen candidate against the best measured one.
+    #[serde(flatten)]
     pub quality: ChoiceQuality,
     /// Chosen / best, one a matrix, increasing.
+    #[serde(skip)]
     pub ratios: Vec<f64>,
     /// Matrices whose first choice was recorded as not possible: how often a model would mislead that is not asked
     /// behind a check of what fits. The first candidate with a time stands in.
@@ -104,7 +125,11 @@ impl ChoiceRow {
             |c: &&&Choice<'_, '_>| matches!(c.of.outcome(c.first), Some(Outcome::Infeasible { .. }));
         let first_infeasible = without_time().filter(infeasible).count();
         let first_unmeasured = without_time().count() - first_infeasible;
-        Some(Self { chooser, dtype, scope, quality, ratios, first_infeasible, first_unmeasured })
+        let candidate = match chooser {
+            Chooser::Baseline(Baseline::BestSingle(candidate)) => Some(candidate),
+            _ => None,
+        };
+        Some(Self { chooser, dtype, scope, candidate, quality, ratios, first_infeasible, first_unmeasured })
     }
 }
 

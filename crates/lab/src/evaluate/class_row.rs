@@ -1,13 +1,14 @@
 //! Errors of `best` by how long a product takes.
 
 use super::{Sample, Samples, TimeClass, is_ranked};
+use serde::Serialize;
 use sparsight_kernels::DeviceKind;
 use sparsight_matrix::{Dtype, Seconds};
 use sparsight_model::accuracy::{Accuracy, coverage};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Error of `best` on the matrices of one class, over all candidates that are ranked.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct ClassRow {
     /// Value type.
     pub dtype: Dtype,
@@ -16,6 +17,7 @@ pub struct ClassRow {
     /// Number of matrices.
     pub matrices: usize,
     /// Accuracy of `|predicted - measured| / measured`, over matrices and candidates.
+    #[serde(flatten)]
     pub error: Accuracy,
     /// Share of the times inside their 90 % interval.
     pub covered: f64,

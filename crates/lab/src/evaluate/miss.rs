@@ -1,34 +1,31 @@
 //! Matrices on which a model is far off.
 
 use super::Sample;
+use serde::Serialize;
 use sparsight::models::ModelName;
 use sparsight_kernels::Kernel;
 use sparsight_matrix::{Dtype, Seconds};
-use sparsight_model::accuracy::relative_error;
 use std::collections::BTreeMap;
 
 /// A matrix on which a model is far off.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Miss {
-    /// Model.
-    pub model: ModelName,
-    /// Kernel with its knobs.
-    pub kernel: Kernel,
-    /// Value type.
-    pub dtype: Dtype,
     /// Matrix.
     pub matrix: String,
+    /// Kernel with its knobs.
+    pub kernel: Kernel,
+    /// Model.
+    pub model: ModelName,
+    /// Value type.
+    pub dtype: Dtype,
     /// Predicted time, of the block size that is worst.
+    #[serde(rename = "predicted_s")]
     pub predicted: Seconds,
     /// Measured time of it.
+    #[serde(rename = "measured_s")]
     pub measured: Seconds,
-}
-
-impl Miss {
     /// `|predicted - measured| / measured`.
-    pub fn error(&self) -> f64 {
-        relative_error(self.predicted, self.measured)
-    }
+    pub error: f64,
 }
 
 /// The `worst` matrices with the largest errors, each with its worst block size.
@@ -45,6 +42,7 @@ pub(super) fn worst_of(
         matrix: s.of.record.matrix.clone(),
         predicted: s.prediction.time,
         measured: s.measured,
+        error: s.error(),
     };
     worst_matrices(samples, |s| s.of.at, Sample::error, worst).map(miss).collect()
 }

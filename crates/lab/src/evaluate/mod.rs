@@ -19,17 +19,20 @@ mod transfer;
 mod wins;
 mod without_each;
 
-pub use accuracy_row::AccuracyRow;
+pub use accuracy_row::{AccuracyRow, Group};
 pub use baseline::Baseline;
-pub use beside_vendor::{Ours, Ratios, Theirs, VendorRow};
+pub use beside_vendor::{Ratios, VendorRow};
 pub use choice::{ChoiceRow, Chooser};
 pub use class_row::ClassRow;
 pub use miss::Miss;
 pub use time_class::TimeClass;
-pub use transfer::{TransferEvaluation, TransferMethod, TransferMiss, TransferRow, evaluate_transfer};
+pub use transfer::{
+    RefusedTimes, TransferEvaluation, TransferMethod, TransferMiss, TransferRow, evaluate_transfer,
+};
 pub use wins::{ModelWins, WinsRow};
 pub use without_each::{Gain, Part as CataloguePart, WithoutRow, without_each};
 
+use serde::{Serialize, Serializer};
 use sparsight::models::ModelName;
 use sparsight::records::{CorpusRecord, Outcome};
 use sparsight::{Advisor, Error, Profile};
@@ -42,7 +45,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use wins::Wins;
 
 /// Matrices that a row counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Scope {
     /// All.
     All,
@@ -88,32 +92,62 @@ fn is_ranked(kernel: Kernel, kind: DeviceKind) -> bool {
 }
 
 /// The evaluation of a profile on a corpus.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Evaluation {
+    /// Matrices by value type: all, and those beyond the launch.
+    #[serde(serialize_with = "matrix_counts")]
+    pub matrices: BTreeMap<Dtype, (usize, usize)>,
+    /// Matrices left out of a learned model's rows since it was trained on them, by model; only models that left any
+    /// out. If that were all of the matrices, the model has no rows.
+    #[serde(serialize_with = "by_text", skip_serializing_if = "BTreeMap::is_empty")]
+    pub trained_on: BTreeMap<ModelName, usize>,
     /// Rows, one for each model, placement, row length, kernel, value type and scope.
+    #[serde(rename = "errors")]
     pub rows: Vec<AccuracyRow<Kernel>>,
     /// Rows by format: one for each model, placement, row length, format, value type and scope.
+    #[serde(rename = "errors_by_format")]
     pub formats: Vec<AccuracyRow<Format>>,
     /// Rows over everything that was measured: one for each model, placement, row length, value type and scope.
+    #[serde(rename = "errors_overall")]
     pub overall: Vec<AccuracyRow<()>>,
     /// The errors of `best` by how long a product takes: one row a value type and class, on matrices that it has not learned from.
+    #[serde(rename = "errors_by_class", skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<ClassRow>,
+    /// Rows, one for each kernel and value type, at the first rules; none with a single strip model.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub wins: Vec<WinsRow>,
     /// Rows of choices, one for each chooser, value type and scope.
     pub choices: Vec<ChoiceRow>,
     /// The choice of `best` beside the vendor's routines, on matrices that it has not learned from; none where these routines were
     /// not measured.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub beside_vendor: Vec<VendorRow>,
-    /// Rows, one for each kernel and value type, at the first rules; none with a single strip model.
-    pub wins: Vec<WinsRow>,
     /// The worst matrices of each model, kernel and value type, worst first, at most `worst` each.
+    #[serde(rename = "worst")]
     pub misses: Vec<Miss>,
-    /// Every prediction that has a measured time beside it, at the first rules.
+    /// Every prediction that has a measured time beside it, at the first rules; not part of answers.
+    #[serde(skip)]
     pub predicted: Vec<PredictedTime>,
-    /// Matrices by value type: all, and those beyond the launch.
-    pub matrices: BTreeMap<Dtype, (usize, usize)>,
-    /// Matrices left out of a learned model's rows since it was trained on them, by model; only models that left any
-    /// out. If that were all of the matrices, the model has no rows.
-    pub trained_on: BTreeMap<ModelName, usize>,
+}
+
+/// Serialises numbers of matrices as a list, a value type an entry.
+fn matrix_counts<S: Serializer>(
+    matrices: &BTreeMap<Dtype, (usize, usize)>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Counts {
+        dtype: Dtype,
+        all: usize,
+        beyond_launch: usize,
+    }
+    let counts = |(&dtype, &(all, beyond_launch))| Counts { dtype, all, beyond_launch };
+    serializer.collect_seq(matrices.iter().map(counts))
+}
+
+/// Serialises a map in the order of the texts of its keys.
+fn by_text<K: ToString, S: Serializer>(map: &BTreeMap<K, usize>, serializer: S) -> Result<S::Ok, S::Error> {
+    map.iter().map(|(key, count)| (key.to_string(), count)).collect::<BTreeMap<_, _>>().serialize(serializer)
 }
 
 /// A prediction beside its measurement: a point of a plot.
@@ -221,19 +255,7 @@ pub fn evaluate(
     let judged = Judged::all(corpus, facts.launch_s.0);
     // Other seeds of a recipe that was learned from are no new matrices.
     let known: BTreeSet<&str> = profile.models.index.trained_on.iter().map(|name| instance(name)).collect();
-    let mut evaluation = Evaluation {
-        rows: Vec::new(),
-        formats: Vec::new(),
-        overall: Vec::new(),
-        classes: Vec::new(),
-        choices: Vec::new(),
-        beside_vendor: Vec::new(),
-        wins: Vec::new(),
-        misses: Vec::new(),
-        predicted: Vec::new(),
-        matrices: Judged::counts(&judged),
-        trained_on: BTreeMap::new(),
-    };
+    let mut evaluation = Evaluation { matrices: Judged::counts(&judged), ..Evaluation::default() };
     let mut wins = Wins::default();
     let learned = ModelName::all().into_iter().any(|model| profile.models.known(model).is_some());
     for model in ModelName::all() {

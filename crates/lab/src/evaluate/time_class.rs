@@ -1,5 +1,6 @@
 //! Matrices by how long the fastest of our candidates takes.
 
+use serde::{Serialize, Serializer};
 use sparsight_matrix::Seconds;
 
 /// A range of the least measured time of our candidates.
@@ -42,6 +43,12 @@ impl TimeClass {
             Self::From8To20 => (8.0..20.0).contains(&us),
             Self::From20 => us >= 20.0,
         }
+    }
+}
+
+impl Serialize for TimeClass {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
     }
 }
 

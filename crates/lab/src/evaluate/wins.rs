@@ -2,13 +2,14 @@
 //! the row lengths.
 
 use super::Samples;
+use serde::Serialize;
 use sparsight::models::ModelName;
 use sparsight_kernels::Kernel;
 use sparsight_matrix::Dtype;
 use std::collections::BTreeMap;
 
 /// The strip models on one kernel.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct WinsRow {
     /// Kernel with its knobs.
     pub kernel: Kernel,
@@ -23,7 +24,7 @@ pub struct WinsRow {
 }
 
 /// A strip model on one kernel.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct ModelWins {
     /// Model.
     pub model: ModelName,

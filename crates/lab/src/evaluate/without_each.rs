@@ -5,7 +5,7 @@ use super::{TimeClass, is_ranked};
 use serde::Serialize;
 use sparsight::records::CorpusRecord;
 use sparsight_kernels::{Candidate, DeviceKind, Kernel, every_candidate_on};
-use sparsight_matrix::{Dtype, Seconds};
+use sparsight_matrix::{Dtype, Seconds, serialize_as_text};
 use sparsight_model::accuracy::geometric_mean;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -24,8 +24,7 @@ pub enum Part {
 }
 
 impl Part {
-    /// Kind of the part: the one name used in tables and answers.
-    pub const fn kind(self) -> &'static str {
+    const fn kind(self) -> &'static str {
         match self {
             Self::Family(_) => "family",
             Self::Teams => "teams",
@@ -63,6 +62,8 @@ impl Part {
     }
 }
 
+serialize_as_text!(Part);
+
 /// `csr-vector`, `several threads a row`, `csr-vector/t8` or `b256`.
 impl fmt::Display for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -76,15 +77,18 @@ impl fmt::Display for Part {
 }
 
 /// Gain by one part on the matrices of one class.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct WithoutRow {
-    /// Part that is left out.
+    /// Kind of the part: `family`, `teams`, `kernel` or `block`.
+    pub kind: &'static str,
+    /// Part that is left out: `csr-vector`, `several threads a row`, `csr-vector/t8` or `b256`.
     pub part: Part,
     /// Value type.
     pub dtype: Dtype,
     /// Matrices counted, by the time of the fastest of all.
     pub class: TimeClass,
     /// The counts.
+    #[serde(flatten)]
     pub gain: Gain,
 }
 
@@ -171,7 +175,8 @@ pub fn without_each(kind: DeviceKind, corpus: &[CorpusRecord]) -> Vec<WithoutRow
             for class in TimeClass::EACH {
                 let counted: Vec<Split> =
                     splits.iter().copied().filter(|split| class.holds(split.fastest())).collect();
-                rows.extend(Gain::of(&counted).map(|gain| WithoutRow { part, dtype, class, gain }));
+                let kind = part.kind();
+                rows.extend(Gain::of(&counted).map(|gain| WithoutRow { kind, part, dtype, class, gain }));
             }
         }
     }

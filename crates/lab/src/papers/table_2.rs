@@ -9,14 +9,12 @@ use super::kernels::{FORMATS, KernelInPapers};
 use sparsight_kernels::Kernel;
 use sparsight_model::Quantity;
 
-/// A column of a format in the table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Method {
-    Linear,
-    Neighbours,
-}
+/// Mark of `linear` in the table.
+pub(super) const LINEAR: char = 'L';
+/// Mark of `neighbours`.
+pub(super) const NEIGHBOURS: char = 'N';
 
-/// Table 2: what looks at a feature, for each of [`FORMATS`]; L: linear, N: neighbours.
+/// Table 2: what looks at a feature, for each of [`FORMATS`].
 const TABLE: [(Quantity, [&str; 5]); 11] = [
     (Quantity::Rows, ["L", "LN", "L", "", ""]),
     (Quantity::NonZeros, ["LN", "N", "LN", "LN", "LN"]),
@@ -31,36 +29,23 @@ const TABLE: [(Quantity, [&str; 5]); 11] = [
     (Quantity::Density, ["", "LN", "", "L", "L"]),
 ];
 
-/// The features that `method` takes for `kernel`, in the order of the table.
-pub(super) fn selected(method: Method, kernel: Kernel) -> Vec<Quantity> {
+/// The features that the method with this mark takes for `kernel`, in the order of the table.
+pub(super) fn selected(method: char, kernel: Kernel) -> Vec<Quantity> {
     let formats = KernelInPapers::of(kernel).table_2;
     let looked_at = |cells: &[&str; 5]| {
-        FORMATS
-            .iter()
-            .zip(cells)
-            .any(|(format, cell)| formats.contains(format) && cell.contains(method.letter()))
+        FORMATS.iter().zip(cells).any(|(format, cell)| formats.contains(format) && cell.contains(method))
     };
     TABLE.iter().filter(|(_, cells)| looked_at(cells)).map(|(quantity, _)| *quantity).collect()
 }
 
-/// The features that `method` takes with their formats, `nRows of COO CSR ELL`: distinguishes versions of the table.
-pub(super) fn described(method: Method) -> Vec<String> {
+/// The features that the method with this mark takes, with their formats, `nRows of COO CSR ELL`: distinguishes versions of the table.
+pub(super) fn described(method: char) -> Vec<String> {
     let entry = |(quantity, cells): &(Quantity, [&str; 5])| {
-        let formats = FORMATS.iter().zip(cells).filter(|(_, cell)| cell.contains(method.letter()));
+        let formats = FORMATS.iter().zip(cells).filter(|(_, cell)| cell.contains(method));
         let formats: Vec<&str> = formats.map(|(format, _)| *format).collect();
         (!formats.is_empty()).then(|| format!("{} of {}", quantity.name(), formats.join(" ")))
     };
     TABLE.iter().filter_map(entry).collect()
-}
-
-impl Method {
-    /// Mark in the table.
-    const fn letter(self) -> char {
-        match self {
-            Self::Linear => 'L',
-            Self::Neighbours => 'N',
-        }
-    }
 }
 
 #[cfg(test)]
@@ -77,14 +62,14 @@ mod tests {
                 KernelInPapers::of(kernel).table_2.iter().all(|format| FORMATS.contains(format)),
                 "{kernel}"
             );
-            for method in [Method::Linear, Method::Neighbours] {
+            for method in [LINEAR, NEIGHBOURS] {
                 assert!(!selected(method, kernel).is_empty(), "{kernel}");
             }
         }
         let csr = Kernel::known("csr-vector/t8");
         let both = [Rows, NonZeros, RowMin, RowMax, RowMedian, MinDistance, MaxDistance, Dispersion, Density];
-        assert_eq!(selected(Method::Neighbours, csr), both, "the union, in the order of the table");
-        assert_eq!(selected(Method::Neighbours, Kernel::known("coo")), [NonZeros]);
+        assert_eq!(selected(NEIGHBOURS, csr), both, "the union, in the order of the table");
+        assert_eq!(selected(NEIGHBOURS, Kernel::known("coo")), [NonZeros]);
         let marks = |letter| TABLE.iter().flat_map(|(_, cells)| cells).filter(|c| c.contains(letter)).count();
         assert_eq!((marks('L'), marks('N')), (40, 16), "crosses of Table 2, less blocksize");
     }

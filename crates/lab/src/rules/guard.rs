@@ -5,15 +5,18 @@
 //! to a multiple of 32, come on top, which matters where there are few rows.
 
 use super::Quantity;
+use serde::Serialize;
 use sparsight_kernels::Format;
 use sparsight_matrix::{Limits, PaddingBound};
 
-/// A condition: either of the two.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// A condition, either of the two: with it no format stores more than 8 times the non-zeros, besides rows that fill up its last slice
+/// (ELL: to a multiple of 32).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Guard {
     /// Most that the longest row may have over the mean.
     pub row_max_over_mean: f64,
     /// Most that the standard deviation of the row lengths may have over their mean; `None` where that guarantees nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub row_std_over_mean: Option<f64>,
 }
 

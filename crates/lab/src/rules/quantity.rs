@@ -1,5 +1,6 @@
 //! Quantities that rules use: numbers that row offsets alone give.
 
+use serde::{Serialize, Serializer};
 use sparsight_matrix::Features;
 
 /// A number of a matrix.
@@ -68,5 +69,11 @@ impl Quantity {
             Self::RowStdOverMean => over_mean(f.row_std),
             Self::RowMaxOverMean => over_mean(f.row_max as f64),
         }
+    }
+}
+
+impl Serialize for Quantity {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
     }
 }

@@ -84,7 +84,6 @@ impl Rules {
         let guards = self.rule.taken().into_iter().filter_map(|taken| Guard::of(taken.format()));
         asked.extend(guards.flat_map(|guard| guard.asked()));
         let constant = self.otherwise_in(language, name);
-        let of_c = || unused(&asked, language) + &derived(&asked, language);
         let about = |comment: &str| {
             [
                 "The id of the candidate to run; row_min, row_max and row_std: least, largest and standard deviation of the row lengths.",
@@ -94,25 +93,21 @@ impl Rules {
             .map(|line| format!("{comment} {line}\n"))
             .concat()
         };
+        let of_c = |constant_is: &str, function_is: &str| {
+            format!(
+                "{constant_is} {constant} = {otherwise};\n\n{}{function_is}{name}_{dtype}(double {})\n{{\n{}{}",
+                about("//"),
+                names.join(", double "),
+                unused(&asked, language),
+                derived(&asked, language)
+            )
+        };
         match language {
             Language::Hpp => {
-                let arguments = names.join(", double ");
-                format!(
-                    "#pragma once\n\nnamespace sparsight_rules {{\n\nconstexpr const char* {constant} = {otherwise};\n\n{}inline \
-                     const char* {name}_{dtype}(double {arguments})\n{{\n{}",
-                    about("//"),
-                    of_c()
-                )
+                let begin = "#pragma once\n\nnamespace sparsight_rules {\n\nconstexpr const char*";
+                of_c(begin, "inline const char* ")
             }
-            Language::C => {
-                let arguments = names.join(", double ");
-                format!(
-                    "static const char* const {constant} = {otherwise};\n\n{}static const char* \
-                     sparsight_{name}_{dtype}(double {arguments})\n{{\n{}",
-                    about("//"),
-                    of_c()
-                )
-            }
+            Language::C => of_c("static const char* const", "static const char* sparsight_"),
             Language::Py => format!(
                 "{constant} = {otherwise}\n\n\n{}def {name}_{dtype}({}):\n{}",
                 about("#"),
@@ -123,11 +118,12 @@ impl Rules {
                 let is_guarded = self.rule.taken().iter().any(|taken| Guard::of(taken.format()).is_some());
                 let fallback = format!("pub(crate) const {constant}: &str = {otherwise};\n\n");
                 format!(
-                    "{}{}pub(crate) fn {name}_{dtype}({}: f64) -> &'static str {{\n{}",
+                    "{}{}pub(crate) fn {name}_{dtype}({}: f64) -> &'static str {{\n{}{}",
                     if is_guarded { fallback } else { String::new() },
-                    about("///"),
+                    about("//"),
                     names.join(": f64, "),
-                    of_c()
+                    unused(&asked, language),
+                    derived(&asked, language)
                 )
             }
         }
@@ -149,9 +145,8 @@ fn commented(language: Language, line: &str) -> String {
             .trim_end()
             .to_owned(),
         // A backslash, or three letters that stand for one, would join the next line to the comment.
-        Language::Rs => format!("// {line}").trim_end().to_owned(),
         Language::Hpp | Language::C if line.ends_with('\\') || line.ends_with("??/") => format!("// {line}."),
-        Language::Hpp | Language::C => format!("// {line}").trim_end().to_owned(),
+        Language::Rs | Language::Hpp | Language::C => format!("// {line}").trim_end().to_owned(),
     }
 }
 
@@ -232,27 +227,24 @@ fn returned(candidate: Candidate, language: Language, otherwise: &str) -> String
 fn ifs(text: &mut String, rule: &Rule<Candidate>, (language, otherwise): (Language, &str), depth: usize) {
     let indent = "    ".repeat(depth);
     // Writing to a text cannot fail.
-    let _ = match (rule, language) {
-        (Rule::Take(candidate), _) => {
+    match rule {
+        Rule::Take(candidate) => {
             let end = if language == Language::Py { "" } else { ";" };
-            writeln!(text, "{indent}return {}{end}", returned(*candidate, language, otherwise))
+            let _ = writeln!(text, "{indent}return {}{end}", returned(*candidate, language, otherwise));
         }
-        (Rule::Ask { quantity, threshold, at_most, more }, _) => {
-            let name = quantity.name();
+        Rule::Ask { quantity, threshold, at_most, more } => {
+            let asks = format!("{} <= {threshold:?}", quantity.name());
             let (opens, closes) = match language {
-                Language::Py => (format!("if {name} <= {threshold:?}:"), ""),
-                Language::Rs => (format!("if {name} <= {threshold:?} {{"), "}"),
-                _ => (format!("if ({name} <= {threshold:?}) {{"), "}"),
+                Language::Py => (format!("if {asks}:"), String::new()),
+                Language::Rs => (format!("if {asks} {{"), format!("{indent}}}\n")),
+                Language::Hpp | Language::C => (format!("if ({asks}) {{"), format!("{indent}}}\n")),
             };
             let _ = writeln!(text, "{indent}{opens}");
             ifs(text, at_most, (language, otherwise), depth + 1);
-            if !closes.is_empty() {
-                let _ = writeln!(text, "{indent}{closes}");
-            }
+            *text += &closes;
             ifs(text, more, (language, otherwise), depth);
-            Ok(())
         }
-    };
+    }
 }
 
 #[cfg(test)]

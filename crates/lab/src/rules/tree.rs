@@ -10,6 +10,7 @@
 
 use super::Quantity;
 use rayon::prelude::*;
+use serde::Serialize;
 use std::collections::BTreeSet;
 
 /// Matrices that a leaf must have been learned from. Chosen: fewer teach what is peculiar to them.
@@ -26,7 +27,8 @@ pub(super) struct Case {
 }
 
 /// A node: a candidate, by its place, or a question.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
 pub enum Rule<C> {
     /// Take it.
     Take(C),
@@ -56,7 +58,7 @@ impl<C: Copy> Rule<C> {
     }
 
     /// Maps the leaves.
-    pub(super) fn map<D>(&self, of: &impl Fn(C) -> D) -> Rule<D> {
+    pub(crate) fn map<D>(&self, of: &impl Fn(C) -> D) -> Rule<D> {
         match self {
             Self::Take(taken) => Rule::Take(of(*taken)),
             Self::Ask { quantity, threshold, at_most, more } => Rule::Ask {
@@ -88,10 +90,7 @@ impl<C: Copy> Rule<C> {
 
     /// Number of leaves.
     pub fn leaves(&self) -> usize {
-        match self {
-            Self::Take(_) => 1,
-            Self::Ask { at_most, more, .. } => at_most.leaves() + more.leaves(),
-        }
+        self.taken().len()
     }
 }
 

@@ -14,13 +14,13 @@ pub use profile::{
 pub use reference::{Reference, has_size_of};
 
 use crate::papers::guo_wang_2013::{Relative, Role, Transfer, TransferError, Transferred};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use sparsight::models::ModelName;
 use sparsight::profile::Missing;
 use sparsight::records::{CorpusRecord, Outcome};
 use sparsight::{Advisor, Error, Profile};
 use sparsight_kernels::Candidate;
-use sparsight_matrix::{Features, Seconds};
+use sparsight_matrix::{Features, Seconds, serialize_as_text};
 use sparsight_model::{Between, Floor, PlacementRule, Prediction, Rescaling, RowLengthRule};
 use std::fmt;
 
@@ -43,19 +43,28 @@ impl fmt::Display for TransferBy {
 }
 
 /// A time on the target, and where it comes from.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CarriedTime {
     /// Seconds a product on the target; no floor of [`Floor`] is above it.
+    #[serde(rename = "predicted_s")]
     pub time: Seconds,
-    /// The ends of the 90 % interval; `None` from the model of 2013, for which none was calibrated.
-    pub interval: Option<[Seconds; 2]>,
+    /// Lower end of the 90 % interval; `None` from the model of 2013, for which none was calibrated.
+    #[serde(rename = "low_s", skip_serializing_if = "Option::is_none")]
+    pub low: Option<Seconds>,
+    /// Upper end.
+    #[serde(rename = "high_s", skip_serializing_if = "Option::is_none")]
+    pub high: Option<Seconds>,
     /// The time on the reference.
+    #[serde(rename = "reference_s")]
     pub reference: Seconds,
-    /// Origin of the time on the reference.
+    /// Origin of the time on the reference: `measured`, or the model that predicts it.
+    #[serde(rename = "reference_origin")]
     pub origin: ReferenceOrigin,
     /// The floor that the time was raised to, if it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub floor: Option<Floor>,
     /// P and both initialization times of the model of 2013.
+    #[serde(flatten)]
     pub relative: Option<Relative>,
 }
 
@@ -77,11 +86,7 @@ impl fmt::Display for ReferenceOrigin {
     }
 }
 
-impl Serialize for ReferenceOrigin {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
+serialize_as_text!(ReferenceOrigin);
 
 /// Transfers the times of one matrix.
 #[derive(Debug, Clone, Copy)]
@@ -114,15 +119,17 @@ impl CrossArchitecture<'_> {
                 let (mut prediction, origin) = self.reference_time(candidate, features)?;
                 let reference = prediction.time;
                 let floor = rescaling.carry(&mut prediction, candidate, features, between);
-                let interval = Some([prediction.low, prediction.high]);
-                Ok(CarriedTime { time: prediction.time, interval, reference, origin, floor, relative: None })
+                let Prediction { time, low, high, .. } = prediction;
+                let (low, high) = (Some(low), Some(high));
+                Ok(CarriedTime { time, low, high, reference, origin, floor, relative: None })
             }
             TransferBy::GuoWang2013 => {
                 let (transferred, origin) = self.time(candidate, features)?;
                 let Transferred { reference, relative, time, at_launch_cost } = transferred;
                 let (time, raised) = between.floored(candidate, features, reference, time);
                 let floor = raised.or(at_launch_cost.then_some(Floor::Launch));
-                Ok(CarriedTime { time, interval: None, reference, origin, floor, relative: Some(relative) })
+                let (low, high, relative) = (None, None, Some(relative));
+                Ok(CarriedTime { time, low, high, reference, origin, floor, relative })
             }
         }
     }

@@ -29,8 +29,8 @@ impl Distribution {
         let graph = Graph::of(a)?;
         let narrow =
             |at: u64| i32::try_from(at).map_err(|_| failed("it takes 2^31 pairs of neighbours at most"));
-        let starts: Vec<i32> = graph.starts().iter().map(|&at| narrow(at)).collect::<Result<_, _>>()?;
-        let neighbours: Vec<i32> = graph.neighbours().iter().map(|&node| node.cast_signed()).collect();
+        let starts: Vec<i32> = graph.ptr.iter().map(|&at| narrow(at)).collect::<Result<_, _>>()?;
+        let neighbours: Vec<i32> = graph.neighbours.iter().map(|&node| node.cast_signed()).collect();
         let weight = |row: usize| (a.row_ptr()[row + 1] - a.row_ptr()[row] + ROW).min(1 << 20) as i32;
         let weights: Vec<i32> = (0..size.0).map(weight).collect();
         let mut part = vec![0_i32; size.0];

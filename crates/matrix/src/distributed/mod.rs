@@ -13,7 +13,7 @@
 //! Rows are dealt out in blocks of neighbouring rows, as a file of parts says (`distribution.rs`), or by METIS (`metis.rs`).
 
 mod distribution;
-#[cfg(feature = "metis")]
+#[cfg(any(feature = "metis", test))]
 mod metis;
 mod share;
 

@@ -23,7 +23,7 @@ const STRIP: Sampling = Sampling { pieces: 8, ..WARP };
 ///
 /// Shares count each memory sector of x, 32 bytes, that some non-zeros touch once, over these non-zeros: 1 where each
 /// fetches its own, 1/8 in f32 where rows are dense.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Locality {
     /// Least distance of neighbouring non-zeros of a row, over all rows; 0 where no row has two. `minDist` of Lehnert et
     /// al. 2016.
@@ -57,17 +57,17 @@ impl Locality {
     pub(super) fn of(rows: &Rows<'_>, sweep: &Sweep) -> (f64, Self) {
         let a = rows.a;
         let [reuse, single, double] = WARP.shares(rows, |sectors: &mut Sectors, piece: &Piece| {
-            let [single, double] = sectors.count(&a.col_idx()[piece.entries.clone()]);
+            let [single, double] = sectors.count(&a.col_idx[piece.entries.clone()]);
             [reused(rows, piece), single, double]
         });
         let multiprocessor_sectors = MULTIPROCESSOR.shares(rows, |sectors: &mut Sectors, piece: &Piece| {
-            sectors.count(&a.col_idx()[piece.entries.clone()])
+            sectors.count(&a.col_idx[piece.entries.clone()])
         });
         let (min, max) = sweep.distances.unwrap_or_default();
         let locality = Self {
             min_distance: u64::from(min),
             max_distance: u64::from(max),
-            team_steps: sweep.team_steps.0,
+            team_steps: sweep.team_steps,
             warp_sectors: [single, double],
             multiprocessor_sectors,
         };
@@ -84,14 +84,14 @@ pub(super) fn x_reuse(rows: &Rows<'_>) -> f64 {
 /// Number of non-zeros that share a group of columns with the entry before or with any of the row above; both are sorted.
 fn reused(rows: &Rows<'_>, piece: &Piece) -> u64 {
     let a = rows.a;
-    let group = |at: usize| a.col_idx()[at] / SECTOR_COLUMNS;
+    let group = |at: usize| a.col_idx[at] / SECTOR_COLUMNS;
     let mut count = 0;
     for row in piece.rows.clone() {
         let part = piece.part(a, row);
         if part.is_empty() {
             continue;
         }
-        let begins_before = part.start > a.row_ptr()[row] as usize;
+        let begins_before = part.start > a.row_ptr[row] as usize;
         let mut previous = begins_before.then(|| group(part.start - 1));
         let above = if row == rows.range.start { &[] } else { a.row(row - 1) };
         let first = group(part.start);

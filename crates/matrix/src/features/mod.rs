@@ -11,7 +11,7 @@
 //! ```
 //! What costs more than that is counted on the sample.
 
-use crate::block_counts::{BlockCount, BlockCounter};
+use crate::block_counts::{BLOCK_COUNT_ROWS, BLOCK_SIDES, BlockCount, BlockCounter};
 use crate::diagonals::{DiagonalSet, most_diagonals};
 use crate::{
     BinCounts, BroEllShape, BroEllSize, Csr, HybSplit, MatrixSize, Pattern, RowLengths, Scalar, SellShape,
@@ -19,7 +19,7 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
-use sweep::{Counters, Sweep};
+use sweep::{ROWS_AT_ONCE, Sweep};
 
 mod locality;
 mod sample;
@@ -31,7 +31,7 @@ pub use locality::Locality;
 /// The structure of a matrix in numbers.
 ///
 /// Plain data: it is computed once, recorded beside measurements, and every prediction starts from it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Features {
     /// Rows.
     pub nrows: u64,
@@ -104,9 +104,12 @@ impl Features {
     }
 
     fn of_pattern(a: Pattern<'_>) -> Self {
-        let counted = Counters { diagonals: DiagonalSet::for_matrix(a), blocks: BlockCounter::for_matrix(a) };
-        let (features, _) = Self::of_swept(&Rows::all(a), Some(&counted));
-        let Counters { diagonals, blocks } = counted;
+        const { assert!(ROWS_AT_ONCE.is_multiple_of(BLOCK_COUNT_ROWS), "whole slices of blocks") };
+        let (diagonals, blocks) = (DiagonalSet::for_matrix(a), BlockCounter::for_matrix(a));
+        let (features, _) = Self::of_swept(&Rows::all(a), |rows| {
+            diagonals.add(a, rows.clone());
+            blocks.add(a, rows);
+        });
         Self { diagonals: Some(diagonals.count()), blocks: Some(blocks.counts()), ..features }
     }
 
@@ -114,16 +117,17 @@ impl Features {
     /// are by themselves, except that the band is measured from the diagonal of the whole, since rows that lie in a band
     /// still do when they stand alone, and that diagonals and blocks are not counted.
     pub(crate) fn of_rows(rows: &Rows<'_>) -> (Self, RowLengths) {
-        Self::of_swept(rows, None)
+        Self::of_swept(rows, |_| ())
     }
 
-    fn of_swept(rows: &Rows<'_>, counters: Option<&Counters>) -> (Self, RowLengths) {
-        let sweep = Sweep::of(rows, counters);
+    /// `count` is given all rows, some neighbouring ones at a time, in parallel.
+    fn of_swept(rows: &Rows<'_>, count: impl Fn(Range<usize>) + Sync) -> (Self, RowLengths) {
+        let sweep = Sweep::of(rows, count);
         let (sell, lengths) = sell_sizes::sizes(rows.row_ptr());
         let (x_reuse, locality) = Locality::of(rows, &sweep);
         let bro_ell = BroEllShape::ALL.into_iter().zip(sweep.bro_ell).collect();
         let padded = PaddedSizes::new(sell, bro_ell);
-        let known = Self::from_row_lengths(&lengths, rows.a.ncols() as u64, sweep.bandwidth, x_reuse);
+        let known = Self::from_row_lengths(&lengths, rows.a.ncols as u64, sweep.bandwidth, x_reuse);
         let (tiles, team_blocks) = (Some(TileWork::of(rows.row_ptr())), Some(TeamBlocks::of(rows.row_ptr())));
         (Self { padded, tiles, team_blocks, locality: Some(locality), ..known }, lengths)
     }
@@ -132,7 +136,7 @@ impl Features {
     pub(crate) fn outline_of_rows(rows: &Rows<'_>) -> (Self, RowLengths) {
         let (_, lengths) = sell_sizes::sizes(rows.row_ptr());
         let (bandwidth, x_reuse) = (sweep::bandwidth(rows), locality::x_reuse(rows));
-        (Self::from_row_lengths(&lengths, rows.a.ncols() as u64, bandwidth, x_reuse), lengths)
+        (Self::from_row_lengths(&lengths, rows.a.ncols as u64, bandwidth, x_reuse), lengths)
     }
 
     /// Features of a matrix that is known only by its row lengths: benchmark matrices and tests.
@@ -150,15 +154,38 @@ impl Features {
             row_std: lengths.std_dev(),
             hyb: lengths.hyb_split(),
             bandwidth,
-            diagonals: None,
-            blocks: None,
             bins: Some(BinCounts::of(lengths)),
-            tiles: None,
-            team_blocks: None,
             x_reuse,
-            padded: PaddedSizes::default(),
-            locality: None,
+            ..Self::default()
         }
+    }
+
+    /// Features of a square matrix of which only its non-zeros and its `longest` row are known, from which sizes of formats follow. HYB
+    /// counts as COO: the ELL part of rows of one length takes no more; DIA has as many diagonals, and BSR as many blocks, as it
+    /// stores at all.
+    pub fn largest(nrows: u64, nnz: u64, longest: u64) -> Self {
+        let most_blocks = BLOCK_SIDES.map(|side| {
+            let most = BlockCount::most(nnz, side);
+            BlockCount { blocks: most, stored: most, longest: 0 }
+        });
+        Self {
+            nrows,
+            ncols: nrows,
+            nnz,
+            row_max: longest,
+            row_mode: longest,
+            row_quantiles: [longest; 7],
+            hyb: HybSplit { width: 0, coo_nnz: nnz },
+            diagonals: Some(most_diagonals(nrows, nnz)),
+            blocks: Some(most_blocks),
+            ..Self::default()
+        }
+    }
+
+    /// Blocks of `side` rows and columns; `None` if they were not counted.
+    pub fn blocks_of(&self, side: u32) -> Option<BlockCount> {
+        let at = BLOCK_SIDES.iter().position(|known| *known == side)?;
+        self.blocks.map(|blocks| blocks[at])
     }
 
     /// The most diagonals that are counted: with as many, a matrix stored by them would hold 8 entries for each non-zero,
@@ -225,7 +252,7 @@ pub(crate) struct Rows<'a> {
 impl<'a> Rows<'a> {
     /// All rows.
     pub(crate) fn all(a: Pattern<'a>) -> Self {
-        Self { a, range: 0..a.nrows() }
+        Self { a, range: 0..a.nrows }
     }
 
     /// Count.
@@ -240,12 +267,12 @@ impl<'a> Rows<'a> {
 
     /// Offsets of the rows, one more than rows; the first is where their entries begin.
     pub(crate) fn row_ptr(&self) -> &'a [u64] {
-        &self.a.row_ptr()[self.range.start..=self.range.end]
+        &self.a.row_ptr[self.range.start..=self.range.end]
     }
 
     /// Places of their entries in `col_idx`.
     pub(crate) fn entries(&self) -> Range<usize> {
-        let ptr = self.a.row_ptr();
+        let ptr = self.a.row_ptr;
         ptr[self.range.start] as usize..ptr[self.range.end] as usize
     }
 }

@@ -93,7 +93,7 @@ impl Sampling {
 
     /// The piece that holds entry `at`.
     fn piece_of(&self, rows: &Rows<'_>, at: usize) -> Piece {
-        let ptr = rows.a.row_ptr();
+        let ptr = rows.a.row_ptr;
         let begin = rows.range.start;
         let row = begin + rows.row_ptr().partition_point(|&start| start as usize <= at) - 1;
         let first = begin + (row - begin) / self.rows * self.rows;
@@ -111,7 +111,7 @@ impl Sampling {
     }
 }
 
-fn combined<const N: usize>(mut sums: [u64; N], more: [u64; N]) -> [u64; N] {
+pub(super) fn combined<const N: usize>(mut sums: [u64; N], more: [u64; N]) -> [u64; N] {
     for (sum, more) in sums.iter_mut().zip(more) {
         *sum += more;
     }
@@ -121,7 +121,7 @@ fn combined<const N: usize>(mut sums: [u64; N], more: [u64; N]) -> [u64; N] {
 impl Piece {
     /// The part of `row` that lies in the piece, as places in `col_idx`.
     pub(super) fn part(&self, a: Pattern<'_>, row: usize) -> Range<usize> {
-        let (from, to) = (a.row_ptr()[row] as usize, a.row_ptr()[row + 1] as usize);
+        let (from, to) = (a.row_ptr[row] as usize, a.row_ptr[row + 1] as usize);
         from.max(self.entries.start)..to.min(self.entries.end).max(from.max(self.entries.start))
     }
 }

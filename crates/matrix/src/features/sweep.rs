@@ -3,27 +3,18 @@
 //! What it gathers are whole numbers, so the order in which threads meet does not matter.
 
 use super::Rows;
-use super::team_steps::{TeamSteps, WARP};
+use super::sample::combined;
+use super::team_steps::{WARP, add_steps};
 use crate::Pattern;
-use crate::block_counts::{BLOCK_COUNT_ROWS, BlockCounter, Union};
 use crate::bro_ell_size::{self, BLOCK_ROWS, BroEllSize};
-use crate::diagonals::DiagonalSet;
 use rayon::prelude::*;
 use std::ops::Range;
 
 /// Rows that a thread looks at in one go, while they are in its cache.
-const ROWS_AT_ONCE: usize = 768;
+pub(super) const ROWS_AT_ONCE: usize = 768;
 
-// They are whole blocks, which begin with a warp, and whole slices of blocks.
-const _: () = assert!(BLOCK_ROWS.is_multiple_of(WARP));
-const _: () =
-    assert!(ROWS_AT_ONCE.is_multiple_of(BLOCK_ROWS) && ROWS_AT_ONCE.is_multiple_of(BLOCK_COUNT_ROWS));
-
-/// Counters of a whole matrix that a sweep feeds.
-pub(super) struct Counters {
-    pub(super) diagonals: DiagonalSet,
-    pub(super) blocks: BlockCounter,
-}
+// They are whole blocks, which begin with a warp.
+const _: () = assert!(BLOCK_ROWS.is_multiple_of(WARP) && ROWS_AT_ONCE.is_multiple_of(BLOCK_ROWS));
 
 /// Numbers gathered over some of the rows.
 #[derive(Debug, Clone, Copy, Default)]
@@ -32,36 +23,33 @@ pub(super) struct Sweep {
     pub(super) bandwidth: u64,
     /// Distances of neighbouring non-zeros of a row; `None` before the first pair.
     pub(super) distances: Option<(u32, u32)>,
-    pub(super) team_steps: TeamSteps,
+    /// Steps of all warps with 1, 2, 4, 8, 16 and 32 threads a row.
+    pub(super) team_steps: [u64; 6],
     /// Sizes in every shape of the catalogue.
     pub(super) bro_ell: [BroEllSize; 2],
 }
 
 impl Sweep {
-    /// Over all of `rows`, which the counters, if there are any, count, too. O(nnz), in parallel.
-    pub(super) fn of(rows: &Rows<'_>, counters: Option<&Counters>) -> Self {
-        let step = |(mut sweep, mut union): (Self, Union), piece: usize| {
+    /// Over all of `rows`, which `count` is given, too, piece by piece. O(nnz), in parallel.
+    pub(super) fn of(rows: &Rows<'_>, count: impl Fn(Range<usize>) + Sync) -> Self {
+        let step = |mut sweep: Self, piece: usize| {
             let start = rows.range.start + piece * ROWS_AT_ONCE;
             let piece = start..(start + ROWS_AT_ONCE).min(rows.range.end);
             for start in piece.clone().step_by(BLOCK_ROWS) {
                 sweep.block(rows.a, start..(start + BLOCK_ROWS).min(piece.end));
             }
-            if let Some(Counters { diagonals, blocks }) = counters {
-                diagonals.add(rows.a, piece.clone());
-                blocks.add(rows.a, piece, &mut union);
-            }
-            (sweep, union)
+            count(piece);
+            sweep
         };
         (0..rows.count().div_ceil(ROWS_AT_ONCE))
             .into_par_iter()
-            .fold(<(Self, Union)>::default, step)
-            .map(|(sweep, _)| sweep)
+            .fold(Self::default, step)
             .reduce(Self::default, Self::merge)
     }
 
     /// Adds a block of rows.
     fn block(&mut self, a: Pattern<'_>, rows: Range<usize>) {
-        self.team_steps.rows(&a.row_ptr()[rows.start..=rows.end]);
+        add_steps(&mut self.team_steps, &a.row_ptr[rows.start..=rows.end]);
         let block = bro_ell_size::of_block(a, rows.clone());
         self.bro_ell = added(self.bro_ell, block.sizes);
         for row in rows.clone() {
@@ -81,7 +69,7 @@ impl Sweep {
         Self {
             bandwidth: self.bandwidth.max(other.bandwidth),
             distances: widest(self.distances, other.distances),
-            team_steps: self.team_steps.merge(other.team_steps),
+            team_steps: combined(self.team_steps, other.team_steps),
             bro_ell: added(self.bro_ell, other.bro_ell),
         }
     }

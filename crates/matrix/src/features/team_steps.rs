@@ -8,39 +8,25 @@
 /// Rows of a warp with one thread per row: the threads of a warp.
 pub(super) const WARP: usize = 32;
 
-/// Steps of all warps with 1, 2, 4, 8, 16 and 32 threads a row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct TeamSteps(pub(super) [u64; 6]);
-
-impl TeamSteps {
-    /// Adds the rows between `offsets`, the first of which begins a warp.
-    pub(super) fn rows(&mut self, offsets: &[u64]) {
-        for warp in 0..(offsets.len() - 1).div_ceil(WARP) {
-            let offsets = &offsets[warp * WARP..offsets.len().min((warp + 1) * WARP + 1)];
-            let mut rows = [0; WARP];
-            for (length, w) in rows.iter_mut().zip(offsets.windows(2)) {
-                *length = w[1] - w[0];
-            }
-            // A warp takes 32 / t rows. Each halving of t joins neighbours, of whom the longer one counts.
-            let by_2: [u64; 16] = longer(&rows);
-            let by_4: [u64; 8] = longer(&by_2);
-            let by_8: [u64; 4] = longer(&by_4);
-            let by_16: [u64; 2] = longer(&by_8);
-            self.0[5] += steps::<5>(&rows);
-            self.0[4] += steps::<4>(&by_2);
-            self.0[3] += steps::<3>(&by_4);
-            self.0[2] += steps::<2>(&by_8);
-            self.0[1] += steps::<1>(&by_16);
-            self.0[0] += by_16[0].max(by_16[1]);
+/// Adds the steps of the rows between `offsets`, the first of which begins a warp, with 1, 2, 4, 8, 16 and 32 threads a row.
+pub(super) fn add_steps(sums: &mut [u64; 6], offsets: &[u64]) {
+    for warp in 0..(offsets.len() - 1).div_ceil(WARP) {
+        let offsets = &offsets[warp * WARP..offsets.len().min((warp + 1) * WARP + 1)];
+        let mut rows = [0; WARP];
+        for (length, w) in rows.iter_mut().zip(offsets.windows(2)) {
+            *length = w[1] - w[0];
         }
-    }
-
-    pub(super) fn merge(self, other: Self) -> Self {
-        let mut sum = self.0;
-        for (steps, more) in sum.iter_mut().zip(other.0) {
-            *steps += more;
-        }
-        Self(sum)
+        // A warp takes 32 / t rows. Each halving of t joins neighbours, of whom the longer one counts.
+        let by_2: [u64; 16] = longer(&rows);
+        let by_4: [u64; 8] = longer(&by_2);
+        let by_8: [u64; 4] = longer(&by_4);
+        let by_16: [u64; 2] = longer(&by_8);
+        sums[5] += steps::<5>(&rows);
+        sums[4] += steps::<4>(&by_2);
+        sums[3] += steps::<3>(&by_4);
+        sums[2] += steps::<2>(&by_8);
+        sums[1] += steps::<1>(&by_16);
+        sums[0] += by_16[0].max(by_16[1]);
     }
 }
 
@@ -60,9 +46,9 @@ mod tests {
 
     fn steps(lengths: &[u64]) -> [u64; 6] {
         let offsets = crate::csr::offsets(lengths.iter().copied());
-        let mut steps = TeamSteps::default();
-        steps.rows(&offsets);
-        steps.0
+        let mut sums = [0; 6];
+        add_steps(&mut sums, &offsets);
+        sums
     }
 
     #[test]

@@ -92,6 +92,11 @@ impl<T: Scalar> BroEll<T> {
         Bytes(u64::try_from(words + u128::from(size.columns) + values).unwrap_or(u64::MAX))
     }
 
+    /// Values, slice by slice and in it column by column.
+    pub fn values(&self) -> &[T] {
+        &self.values
+    }
+
     /// Rows.
     pub fn nrows(&self) -> usize {
         self.nrows
@@ -100,36 +105,6 @@ impl<T: Scalar> BroEll<T> {
     /// Non-zeros held, padding excluded.
     pub fn nnz(&self) -> usize {
         self.nnz
-    }
-
-    /// Rows of a slice.
-    pub fn shape(&self) -> BroEllShape {
-        self.shape
-    }
-
-    /// First column of each slice, counted over all slices, and the end of the last.
-    pub fn column_ptr(&self) -> &[u64] {
-        &self.column_ptr
-    }
-
-    /// First symbol of each slice, and the end of the last.
-    pub fn symbol_ptr(&self) -> &[u64] {
-        &self.symbol_ptr
-    }
-
-    /// Bit width of the differences in each column of each slice.
-    pub fn bits(&self) -> &[u8] {
-        &self.bits
-    }
-
-    /// The packed differences, slice by slice.
-    pub fn symbols(&self) -> &[u64] {
-        &self.symbols
-    }
-
-    /// Values, slice by slice and in it column by column.
-    pub fn values(&self) -> &[T] {
-        &self.values
     }
 
     /// The slice that holds `row`.

@@ -233,15 +233,9 @@ const fn held(count: BlockCount, slice: usize) -> u64 {
     if slice == PLAIN { count.blocks } else { count.stored }
 }
 
-/// Count of blocks of one size in the features.
-fn known(side: u32, f: &Features) -> Option<BlockCount> {
-    let at = BLOCK_SIDES.iter().position(|known| *known == side)?;
-    f.blocks.map(|blocks| blocks[at])
-}
-
 /// Number of blocks, if all of them were counted.
 fn counted(side: u32, f: &Features) -> Option<BlockCount> {
-    known(side, f).filter(|count| !count.is_over(f.nnz, side))
+    f.blocks_of(side).filter(|count| !count.is_over(f.nnz, side))
 }
 
 struct BsrFormat {
@@ -251,7 +245,7 @@ struct BsrFormat {
 
 impl<T: Scalar> FormatOf<T> for BsrFormat {
     fn check(&self, [side, _]: Shape, f: &Features, limits: &Limits) -> Result<Bytes, Infeasible> {
-        Bsr::<T>::check(f.into(), (side, self.slice), known(side, f), limits)
+        Bsr::<T>::check(f.into(), (side, self.slice), f.blocks_of(side), limits)
     }
 
     fn convert(
@@ -278,20 +272,17 @@ impl<T: Scalar> FormatOf<T> for BsrFormat {
             let count = BlockCount { blocks: number("blocks"), stored: number("stored_blocks"), longest: 0 };
             Bsr::<T>::check(size, shape, Some(count), limits).map(drop)
         };
+        let with = &[("wide_side", "side")];
         let area = u64::from(side * side);
         // As many blocks as may be touched; where slices are padded beyond these and memory runs out, the host converts.
         let most = Bsr::<T>::device_bytes(nrows, shape, BlockCount::most(nnz, side), T::DTYPE).0;
         Ok(Layout {
             numbers: vec![("side", side.into()), ("slice", self.slice as u64)],
-            scratch: vec![("lengths", scratch(slices)), ("touched", scratch(slices))],
+            scratch: vec![("stored", scratch(slices)), ("touched", scratch(slices))],
             steps: vec![
                 // One thread per row of blocks.
-                Step::Run {
-                    routine: "count_blocks",
-                    threads: block_rows,
-                    args: &["nrows", "side", "slice", "csr.row_ptr", "csr.col_idx", "lengths", "touched"],
-                },
-                Step::AddUp { lengths: "lengths", starts: "slice_ptr", total: "stored_blocks" },
+                Step::Run { routine: "count_blocks", threads: block_rows, part: "", with },
+                Step::AddUp { lengths: "stored", starts: "slice_ptr", total: "stored_blocks" },
                 Step::Total { of: "touched", total: "blocks" },
                 Step::Check(Box::new(fits)),
                 Step::Room {
@@ -304,21 +295,7 @@ impl<T: Scalar> FormatOf<T> for BsrFormat {
                     element: Element::Value,
                     len: Box::new(move |number| number("stored_blocks").saturating_mul(area)),
                 },
-                Step::Run {
-                    routine: "lay_blocks",
-                    threads: block_rows,
-                    args: &[
-                        "nrows",
-                        "side",
-                        "slice",
-                        "csr.row_ptr",
-                        "csr.col_idx",
-                        "csr.values",
-                        "slice_ptr",
-                        "col_idx",
-                        "values",
-                    ],
-                },
+                Step::Run { routine: "lay_blocks", threads: block_rows, part: "", with },
             ],
             most: Bytes(most.saturating_add(16 * slices)),
             ..Layout::default()

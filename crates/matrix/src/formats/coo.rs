@@ -125,14 +125,14 @@ impl<T: Scalar> FormatOf<T> for CooFormat {
     fn layout(&self, _: Shape, csr: CsrRows<'_>, limits: &Limits) -> Result<Layout<T>, Infeasible> {
         let MatrixSize { nrows, nnz, .. } = csr.size();
         Coo::<T>::check(csr.size(), limits)?;
-        let args =
-            &["nrows", "zero", "csr.row_ptr", "csr.col_idx", "csr.values", "null", "row_idx", "null", "null"];
+        // Columns and values stay where they are.
+        let with = &[("starts", "null"), ("col_idx", "null"), ("values", "null")];
         Ok(Layout {
-            numbers: vec![("zero", 0)],
+            numbers: vec![("skip", 0)],
             arrays: vec![("row_idx", HostArray::room(Element::U32, nnz))],
             keeps: &["col_idx", "values"],
             // A warp a row.
-            steps: vec![Step::Run { routine: "lay_coo", threads: 32 * nrows, args }],
+            steps: vec![Step::Run { routine: "lay_coo", threads: 32 * nrows, part: "", with }],
             most: Bytes(4 * nnz),
             ..Layout::default()
         })

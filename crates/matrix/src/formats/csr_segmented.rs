@@ -120,11 +120,6 @@ impl RowBegins {
         let rows = if empty_rows > 0 { nrows.saturating_mul(4) } else { 0 };
         Bytes(entries.saturating_add(runs).saturating_add(rows))
     }
-
-    /// Rows that reach beyond the run in which they begin, in their order.
-    pub fn carries(&self) -> &[Carry] {
-        &self.carries
-    }
 }
 
 /// The row offsets are not needed.
@@ -200,10 +195,10 @@ mod tests {
             (&marks.bases[..], &marks.rows[..], &marks.empty[..]),
             (&[0, 3, 3][..], &[0, 2, 3, 4][..], &[1][..])
         );
-        assert_eq!(marks.carries(), [Carry { row: 3, first: 1, count: 2 }]);
+        assert_eq!(marks.carries, [Carry { row: 3, first: 1, count: 2 }]);
         // A row that ends with its run is carried nowhere, nor one that begins with it.
-        assert!(of(&[1024, 1024, 5]).carries().is_empty());
-        assert_eq!((of(&[7; 300]).rows.len(), of(&[7; 300]).carries().len()), (0, 2));
+        assert!(of(&[1024, 1024, 5]).carries.is_empty());
+        assert_eq!((of(&[7; 300]).rows.len(), of(&[7; 300]).carries.len()), (0, 2));
     }
 
     #[test]
@@ -230,6 +225,6 @@ mod tests {
         assert_eq!(marks.begins, wanted);
         let before = |run: usize| wanted[..run * 32].iter().map(|word| word.count_ones()).sum::<u32>();
         assert!(marks.bases.iter().enumerate().all(|(run, base)| *base == before(run)));
-        assert!(marks.carries().iter().any(|carry| carry.row == 40_000 && carry.count >= 4));
+        assert!(marks.carries.iter().any(|carry| carry.row == 40_000 && carry.count >= 4));
     }
 }

@@ -174,26 +174,12 @@ impl<T: Scalar> FormatOf<T> for DiaFormat {
         let fits = move |number: &NumberOf<'_>, limits: &Limits| {
             Dia::<T>::check(size, Some(number("diagonals")), limits).map(drop)
         };
-        let lay = &[
-            "stride",
-            "nrows",
-            "diagonals",
-            "csr.row_ptr",
-            "csr.col_idx",
-            "csr.values",
-            "offsets",
-            "values",
-        ];
         Ok(Layout {
             numbers: vec![("stride", stride)],
             scratch: vec![("marks", HostArray::Room { element: Element::U8, len: marks, zeroed: true })],
             steps: vec![
                 // A warp a row.
-                Step::Run {
-                    routine: "mark_diagonals",
-                    threads: 32 * nrows,
-                    args: &["nrows", "csr.row_ptr", "csr.col_idx", "marks"],
-                },
+                Step::Run { routine: "mark_diagonals", threads: 32 * nrows, part: "", with: &[] },
                 Step::ListMarked {
                     marks: "marks",
                     first: 1 - nrows as i64,
@@ -206,7 +192,7 @@ impl<T: Scalar> FormatOf<T> for DiaFormat {
                     element: Element::Value,
                     len: Box::new(|number| number("diagonals").saturating_mul(number("stride"))),
                 },
-                Step::Run { routine: "lay_offsets", threads: stride, args: lay },
+                Step::Run { routine: "lay_offsets", threads: stride, part: "", with: &[] },
             ],
             most: Bytes(most.saturating_add(marks)),
             ..Layout::default()

@@ -170,6 +170,10 @@ fn stored_entries(f: &Features) -> u64 {
     Ell::<f32>::stride_for(f.nrows).saturating_mul(f.row_max)
 }
 
+/// ELL as one slice of all places, in the order of the rows.
+pub(super) const ONE_SLICE: [(&str, &str); 3] =
+    [("places", "stride"), ("slice", "stride"), ("permutation", "null")];
+
 struct EllFormat;
 
 impl<T: Scalar> FormatOf<T> for EllFormat {
@@ -187,23 +191,11 @@ impl<T: Scalar> FormatOf<T> for EllFormat {
         let most = Ell::<T>::check(csr.size(), width, limits)?;
         let stride = Ell::<T>::stride_for(csr.size().nrows);
         let stored = width * stride;
-        let args = &[
-            "stride",
-            "nrows",
-            "stride",
-            "csr.row_ptr",
-            "csr.col_idx",
-            "csr.values",
-            "null",
-            "slice_ptr",
-            "col_idx",
-            "values",
-        ];
         Ok(Layout {
             numbers: vec![("width", width), ("stride", stride)],
             arrays: entries_room(stored),
             scratch: vec![("slice_ptr", HostArray::u64s(vec![0, stored]))],
-            steps: vec![Step::Run { routine: "lay_slices", threads: stride, args }],
+            steps: vec![Step::Run { routine: "lay_slices", threads: stride, part: "", with: &ONE_SLICE }],
             most,
             ..Layout::default()
         })

@@ -1,5 +1,6 @@
 #![doc = include_str!("hyb.md")]
 
+use super::ell::ONE_SLICE;
 use super::family::padded_entries;
 use super::{
     CsrRows, Element, Elsewhere, FormatFamily, FormatOf, HostArray, Layout, NamedArrays, NamedNumbers, Shape,
@@ -127,29 +128,7 @@ impl<T: Scalar> FormatOf<T> for HybFormat {
         let slices = vec![0, width * stride];
         let starts = Hyb::<T>::coo_starts(csr.row_ptr, width);
         let room = HostArray::room;
-        let ell = &[
-            "ell.stride",
-            "nrows",
-            "ell.stride",
-            "csr.row_ptr",
-            "csr.col_idx",
-            "csr.values",
-            "null",
-            "slice_ptr",
-            "ell.col_idx",
-            "ell.values",
-        ];
-        let coo = &[
-            "nrows",
-            "ell.width",
-            "csr.row_ptr",
-            "csr.col_idx",
-            "csr.values",
-            "starts",
-            "coo.row_idx",
-            "coo.col_idx",
-            "coo.values",
-        ];
+        let coo = &[("skip", "ell.width")];
         let spills = if split.coo_nnz > 0 { 32 * nrows } else { 0 };
         Ok(Layout {
             numbers: numbers(width, stride, split.coo_nnz),
@@ -162,9 +141,9 @@ impl<T: Scalar> FormatOf<T> for HybFormat {
             ],
             scratch: vec![("slice_ptr", HostArray::u64s(slices)), ("starts", HostArray::u64s(starts))],
             steps: vec![
-                Step::Run { routine: "lay_slices", threads: stride, args: ell },
+                Step::Run { routine: "lay_slices", threads: stride, part: "ell.", with: &ONE_SLICE },
                 // A warp a row.
-                Step::Run { routine: "lay_coo", threads: spills, args: coo },
+                Step::Run { routine: "lay_coo", threads: spills, part: "coo.", with: coo },
             ],
             most: Bytes(bytes.0.saturating_add(8 * nrows)),
             ..Layout::default()

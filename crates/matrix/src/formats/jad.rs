@@ -134,20 +134,10 @@ impl<T: Scalar> FormatOf<T> for JadFormat {
             ("diagonal_ptr", HostArray::u64s(diagonal_ptr)),
         ];
         arrays.extend(entries_room(nnz));
-        let args = &[
-            "nrows",
-            "csr.row_ptr",
-            "csr.col_idx",
-            "csr.values",
-            "permutation",
-            "diagonal_ptr",
-            "col_idx",
-            "values",
-        ];
         Ok(Layout {
             numbers,
             arrays,
-            steps: vec![Step::Run { routine: "lay_diagonals", threads: nrows, args }],
+            steps: vec![Step::Run { routine: "lay_diagonals", threads: nrows, part: "", with: &[] }],
             most,
             ..Layout::default()
         })

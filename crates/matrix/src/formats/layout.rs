@@ -36,17 +36,19 @@ pub type Refusal = dyn Fn(&NumberOf<'_>, &Limits) -> Result<(), Infeasible> + Se
 /// Computes the length of an array from the numbers that are known by then.
 pub type Length = dyn Fn(&NumberOf<'_>) -> u64 + Send + Sync;
 
-/// A step of a [`Layout`]. Arrays and numbers go by name, the arrays of the CSR by `csr.row_ptr`, `csr.col_idx` and
-/// `csr.values`, and `null` is no array.
+/// A step of a [`Layout`]. Arrays and numbers go by name.
 pub enum Step {
-    /// A routine of the device with so many threads, or as many as fill it; nothing for no threads.
+    /// A routine of the device with so many threads, or as many as fill it; nothing for no threads. Its parameters are arrays and
+    /// numbers of the format by name, of the CSR by `csr_row_ptr`, `csr_col_idx` and `csr_values`.
     Run {
         /// Name of the routine.
         routine: &'static str,
         /// Threads that have something to do.
         threads: u64,
-        /// Arguments, in order.
-        args: &'static [&'static str],
+        /// Prefix of the names of the part that is laid: `ell.`; empty for all of the format.
+        part: &'static str,
+        /// Parameters with other names in the format, and these names; `null` is no array.
+        with: &'static [(&'static str, &'static str)],
     },
     /// The host adds up `lengths`: `starts` is where each begins and the last ends, `total` their sum.
     AddUp {
@@ -94,7 +96,7 @@ pub enum Step {
 impl fmt::Debug for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Run { routine, threads, args } => write!(f, "{routine}<{threads}>({})", args.join(", ")),
+            Self::Run { routine, threads, part, .. } => write!(f, "{part}{routine}<{threads}>"),
             Self::AddUp { lengths, starts, .. } => write!(f, "{starts} = starts of {lengths}"),
             Self::Total { of, total } => write!(f, "{total} = sum of {of}"),
             Self::ListMarked { marks, list, .. } => write!(f, "{list} = places marked in {marks}"),

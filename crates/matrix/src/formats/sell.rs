@@ -234,25 +234,13 @@ impl<T: Scalar> FormatOf<T> for SellFormat {
         let most = Sell::<T>::check(csr.size(), shape, entries, limits)?;
         let (slice_ptr, permutation) = slices_and_order(csr.row_ptr, shape);
         let places = (slice_ptr.len() as u64 - 1) * u64::from(shape.slice);
-        let args = &[
-            "places",
-            "nrows",
-            "slice",
-            "csr.row_ptr",
-            "csr.col_idx",
-            "csr.values",
-            "permutation",
-            "slice_ptr",
-            "col_idx",
-            "values",
-        ];
         let mut arrays =
             vec![("slice_ptr", HostArray::u64s(slice_ptr)), ("permutation", HostArray::u32s(permutation))];
         arrays.extend(entries_room(entries));
         Ok(Layout {
             numbers: vec![("places", places), ("slice", shape.slice.into()), ("stored", entries)],
             arrays,
-            steps: vec![Step::Run { routine: "lay_slices", threads: places, args }],
+            steps: vec![Step::Run { routine: "lay_slices", threads: places, part: "", with: &[] }],
             most,
             ..Layout::default()
         })

@@ -1,7 +1,6 @@
 //! Arrows: a diagonal, and first rows and columns that are full.
 
 use super::generator::{Generator, Parameter, Size};
-use super::random::Rng;
 
 pub(super) const ARROW: Generator = Generator {
     name: "arrow",
@@ -18,9 +17,7 @@ pub(super) const ARROW: Generator = Generator {
     },
     rows: |arguments| {
         let (n, width) = (arguments.whole("n"), arguments.whole("width"));
-        let seed = arguments.whole("seed");
-        Box::new(move |number, row| {
-            let mut rng = Rng::new(seed, number);
+        Box::new(move |number, rng, row| {
             let full = if number < width { n } else { width };
             for col in 0..full {
                 row.push(col, rng.value());

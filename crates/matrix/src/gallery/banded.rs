@@ -1,7 +1,6 @@
 //! Bands around the diagonal, full or with gaps.
 
 use super::generator::{Generator, Parameter, Size};
-use super::random::Rng;
 
 pub(super) const BANDED: Generator = Generator {
     name: "banded",
@@ -21,9 +20,8 @@ pub(super) const BANDED: Generator = Generator {
     },
     rows: |arguments| {
         let (n, band) = (arguments.whole("n"), arguments.whole("band"));
-        let (fill, seed) = (arguments.real("fill"), arguments.whole("seed"));
-        Box::new(move |number, row| {
-            let mut rng = Rng::new(seed, number);
+        let fill = arguments.real("fill");
+        Box::new(move |number, rng, row| {
             for col in number.saturating_sub(band)..(number + band + 1).min(n) {
                 if col == number || rng.chance(fill) {
                     row.push(col, rng.value());

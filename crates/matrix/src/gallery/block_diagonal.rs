@@ -1,7 +1,6 @@
 //! Dense blocks along the diagonal.
 
 use super::generator::{Generator, Parameter, Size};
-use super::random::Rng;
 
 pub(super) const BLOCK_DIAGONAL: Generator = Generator {
     name: "block-diagonal",
@@ -16,9 +15,8 @@ pub(super) const BLOCK_DIAGONAL: Generator = Generator {
         Size { nrows: n, ncols: n, nnz: n / block * block * block + (n % block).pow(2) }
     },
     rows: |arguments| {
-        let [n, block, seed] = ["n", "block", "seed"].map(|name| arguments.whole(name));
-        Box::new(move |number, row| {
-            let mut rng = Rng::new(seed, number);
+        let [n, block] = ["n", "block"].map(|name| arguments.whole(name));
+        Box::new(move |number, rng, row| {
             let first = number / block * block;
             for col in first..(first + block).min(n) {
                 row.push(col, rng.value());

@@ -23,8 +23,7 @@ pub(super) const CIRCUIT: Generator = Generator {
         let rails: Vec<u64> = (0..count).map(|i| (2 * i + 1) * n / (2 * count)).collect();
         let share = arguments.whole("rail") as f64 / n as f64;
         let wired = move |rail: u64, node: u64| Rng::new(!seed ^ rail, node).chance(share);
-        Box::new(move |number, row| {
-            let mut rng = Rng::new(seed, number);
+        Box::new(move |number, rng, row| {
             row.push(number, 10.0);
             for _ in 0..=rng.below(9) {
                 // All orders of magnitude of distance are equally likely.

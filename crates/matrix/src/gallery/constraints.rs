@@ -35,10 +35,9 @@ pub(super) const CONSTRAINTS: Generator = Generator {
     rows: |arguments| {
         let (ncols, seed) = (arguments.whole("cols"), arguments.whole("seed"));
         let families = families(arguments);
-        Box::new(move |number, row| {
+        Box::new(move |number, rng, row| {
             let at = families.partition_point(|family| family.first <= number) - 1;
             let family = &families[at];
-            let mut rng = Rng::new(seed, number);
             let mut offsets = Rng::new(!seed, at as u64);
             for place in 0..family.length {
                 // Half of the variables are neighbours, the others lie anywhere, each in the same place for all rows of the family.

@@ -1,7 +1,6 @@
 //! Every entry there: what sparse formats cost when nothing is sparse.
 
 use super::generator::{Generator, Parameter, Size};
-use super::random::Rng;
 
 pub(super) const DENSE: Generator = Generator {
     name: "dense",
@@ -16,9 +15,8 @@ pub(super) const DENSE: Generator = Generator {
         Size { nrows, ncols, nnz: nrows * ncols }
     },
     rows: |arguments| {
-        let [ncols, seed] = ["cols", "seed"].map(|name| arguments.whole(name));
-        Box::new(move |number, row| {
-            let mut rng = Rng::new(seed, number);
+        let ncols = arguments.whole("cols");
+        Box::new(move |_, rng, row| {
             for col in 0..ncols {
                 row.push(col, rng.value());
             }

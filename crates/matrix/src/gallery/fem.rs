@@ -68,7 +68,7 @@ fn mesh(
 ) -> RowMaker {
     let (unknowns, seed) = (arguments.whole("unknowns"), arguments.whole("seed"));
     let numbering = Numbering::new(arguments.whole("shuffle") == 1, seed, grid.n.iter().product());
-    Box::new(move |number: u64, row: &mut Row| {
+    Box::new(move |number: u64, _: &mut Rng, row: &mut Row| {
         // 27 neighbours at most.
         let mut nodes = Vec::with_capacity(27);
         neighbours(numbering.point(number / unknowns), &mut nodes);

@@ -1,10 +1,11 @@
 //! A generator as data: its name, its parameters and their ranges, and the functions that make rows.
 
 use super::rows::RowMaker;
+use serde::Serialize;
 use std::fmt;
 
 /// A kind of matrix that the gallery makes.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub struct Generator {
     /// The name written in recipes.
     pub name: &'static str,
@@ -13,13 +14,15 @@ pub struct Generator {
     /// Parameters, in the order of the canonical text.
     pub parameters: &'static [Parameter],
     /// Size of the matrix with these arguments. O(1).
+    #[serde(skip)]
     pub(super) size: fn(&Arguments) -> Size,
     /// Makes what all rows share; gives the function that makes one row.
+    #[serde(skip)]
     pub(super) rows: fn(&Arguments) -> RowMaker,
 }
 
 /// Something that can be set.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub struct Parameter {
     /// The key written in recipes.
     pub name: &'static str,
@@ -89,6 +92,8 @@ impl fmt::Display for Value {
         }
     }
 }
+
+serialize_as_text!(Value, Accepts);
 
 /// Accepted values of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -6,9 +6,8 @@
 //! ```
 
 use super::generator::{Generator, Parameter, Size};
-use super::random::{Rng, symmetric_value};
+use super::random::symmetric_value;
 use super::rows::{RowMaker, build};
-use crate::Csr;
 
 pub(super) const KKT: Generator = Generator {
     name: "kkt",
@@ -29,15 +28,14 @@ pub(super) const KKT: Generator = Generator {
     },
     rows: |arguments| {
         let [n, m, length, seed] = ["n", "m", "row", "seed"].map(|name| arguments.whole(name));
-        let constraint: RowMaker = Box::new(move |number, row| {
-            let mut rng = Rng::new(seed, number);
+        let constraint: RowMaker = Box::new(move |_, rng, row| {
             for col in rng.distinct(length, n) {
                 row.push(col.into(), rng.value());
             }
         });
-        let a = build::<f64>(m as usize, n as usize, &constraint);
-        let transposed = transpose(&a);
-        Box::new(move |number, row| {
+        let a = build::<f64>(m as usize, n as usize, seed, &constraint);
+        let transposed = a.transposed_at_once().expect("rows and columns are within the limit for both");
+        Box::new(move |number, _, row| {
             if number >= n {
                 let (cols, values) = a.row((number - n) as usize);
                 cols.iter().zip(values).for_each(|(&col, &value)| row.push(col.into(), value));
@@ -51,28 +49,3 @@ pub(super) const KKT: Generator = Generator {
         })
     },
 };
-
-/// `A^T`. O(nnz), rows counted, then dealt out.
-fn transpose(a: &Csr<f64>) -> Csr<f64> {
-    let mut row_ptr = vec![0_u64; a.ncols() + 1];
-    for &col in a.col_idx() {
-        row_ptr[col as usize + 1] += 1;
-    }
-    for i in 1..row_ptr.len() {
-        row_ptr[i] += row_ptr[i - 1];
-    }
-    let mut next = row_ptr.clone();
-    let mut col_idx = vec![0; a.nnz()];
-    let mut transposed_values = vec![0.0; a.nnz()];
-    for row in 0..a.nrows() {
-        let (cols, values) = a.row(row);
-        for (&col, &value) in cols.iter().zip(values) {
-            let at = &mut next[col as usize];
-            col_idx[*at as usize] = row as u32;
-            transposed_values[*at as usize] = value;
-            *at += 1;
-        }
-    }
-    Csr::try_new(a.ncols(), a.nrows(), row_ptr, col_idx, transposed_values)
-        .expect("rows are dealt out in increasing order")
-}

@@ -1,7 +1,6 @@
 //! A diagonal and a few long rows: the matrix on which one thread per row is worst.
 
 use super::generator::{Generator, Parameter, Size};
-use super::random::Rng;
 
 pub(super) const LONG_ROWS: Generator = Generator {
     name: "long-rows",
@@ -17,10 +16,9 @@ pub(super) const LONG_ROWS: Generator = Generator {
         Size { nrows: n, ncols: n, nnz: n + long.min(n) * length.min(n) }
     },
     rows: |arguments| {
-        let [n, long, length, seed] = ["n", "long", "length", "seed"].map(|name| arguments.whole(name));
+        let [n, long, length] = ["n", "long", "length"].map(|name| arguments.whole(name));
         let long = long.min(n);
-        Box::new(move |number, row| {
-            let mut rng = Rng::new(seed, number);
+        Box::new(move |number, rng, row| {
             row.push(number, rng.value());
             // Row i is long if it is the first of one of `long` equal parts.
             if (number * long) % n < long {

@@ -1,7 +1,6 @@
 //! Linear programs: more columns than rows, a staircase of stages, a few dense rows and columns.
 
 use super::generator::{Generator, Parameter, Size};
-use super::random::Rng;
 
 pub(super) const LP: Generator = Generator {
     name: "lp",
@@ -27,9 +26,8 @@ pub(super) const LP: Generator = Generator {
         let (nrows, ncols, length) =
             (arguments.whole("rows"), arguments.whole("cols"), arguments.whole("row"));
         let (dense_rows, dense_cols) = (arguments.whole("dense_rows"), arguments.whole("dense_cols"));
-        let (dense, seed) = (arguments.real("dense"), arguments.whole("seed"));
-        Box::new(move |number, row| {
-            let mut rng = Rng::new(seed, number);
+        let dense = arguments.real("dense");
+        Box::new(move |number, rng, row| {
             if number < dense_rows {
                 for col in 0..ncols {
                     if rng.chance(dense) {

@@ -19,11 +19,10 @@ pub(super) const POWER_LAW: Generator = Generator {
     },
     rows: |arguments| {
         let (n, degree) = (arguments.whole("n"), arguments.whole("degree"));
-        let (exponent, seed) = (arguments.real("exponent"), arguments.whole("seed"));
-        Box::new(move |number, row| {
-            let mut rng = Rng::new(seed, number);
+        let exponent = arguments.real("exponent");
+        Box::new(move |_, rng, row| {
             for _ in 0..rng.power_law(degree.min(n), exponent, n) {
-                let col = popular(&mut rng, n);
+                let col = popular(rng, n);
                 row.push(col, rng.value());
             }
         })

@@ -52,8 +52,9 @@ impl Recipe {
         if Vec::<u8>::new().try_reserve_exact(need as usize).is_err() {
             return Err(GalleryError::OutOfMemory { generator: self.generator.name, need: Bytes(need) });
         }
-        let make_row = (self.generator.rows)(&self.as_arguments());
-        Ok(rows::build(nrows as usize, ncols as usize, &make_row))
+        let arguments = self.as_arguments();
+        let make_row = (self.generator.rows)(&arguments);
+        Ok(rows::build(nrows as usize, ncols as usize, arguments.whole("seed"), &make_row))
     }
 
     fn as_arguments(&self) -> Arguments<'_> {

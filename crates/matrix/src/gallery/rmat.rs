@@ -34,7 +34,7 @@ pub(super) const RMAT: Generator = Generator {
             edges.into_par_iter().map(|i| edge(&mut Rng::new(seed, i), scale, quarters)).collect();
         edges.par_sort_unstable();
         edges.dedup();
-        Box::new(move |number, row| {
+        Box::new(move |number, _, row| {
             let mut rng = Rng::new(!seed, number);
             let first = edges.partition_point(|edge| u64::from(edge.0) < number);
             for edge in edges[first..].iter().take_while(|edge| u64::from(edge.0) == number) {

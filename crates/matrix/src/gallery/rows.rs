@@ -1,11 +1,12 @@
 //! Putting a CSR together from rows that are made in parallel.
 
+use super::random::Rng;
 use crate::csr::pieces;
 use crate::{Csr, Scalar};
 use rayon::prelude::*;
 
-/// Makes the row of that number.
-pub(super) type RowMaker = Box<dyn Fn(u64, &mut Row) + Send + Sync>;
+/// Makes the row of that number, with random numbers of its own.
+pub(super) type RowMaker = Box<dyn Fn(u64, &mut Rng, &mut Row) + Send + Sync>;
 
 /// The entries of a row while it is made. They may come in any order; of several in a column the first stays.
 #[derive(Debug, Default)]
@@ -39,13 +40,15 @@ struct Piece<T> {
     values: Vec<T>,
 }
 
-/// The matrix of all rows.
+/// The matrix of all rows, the random numbers of which follow from `seed`.
 ///
 /// # Panics
 /// If a row has a column beyond `ncols`.
-pub(super) fn build<T: Scalar>(nrows: usize, ncols: usize, make_row: &RowMaker) -> Csr<T> {
-    let made: Vec<Piece<T>> =
-        (0..nrows.div_ceil(ROWS_PER_PIECE)).into_par_iter().map(|i| piece(i, nrows, make_row)).collect();
+pub(super) fn build<T: Scalar>(nrows: usize, ncols: usize, seed: u64, make_row: &RowMaker) -> Csr<T> {
+    let made: Vec<Piece<T>> = (0..nrows.div_ceil(ROWS_PER_PIECE))
+        .into_par_iter()
+        .map(|i| piece(i, nrows, seed, make_row))
+        .collect();
 
     let lengths = || made.iter().map(|piece| piece.cols.len());
     let nnz = lengths().sum();
@@ -67,12 +70,12 @@ pub(super) fn build<T: Scalar>(nrows: usize, ncols: usize, make_row: &RowMaker) 
         .expect("rows are sorted and a generator stays within its columns")
 }
 
-fn piece<T: Scalar>(i: usize, nrows: usize, make_row: &RowMaker) -> Piece<T> {
+fn piece<T: Scalar>(i: usize, nrows: usize, seed: u64, make_row: &RowMaker) -> Piece<T> {
     let mut piece = Piece { ends: Vec::with_capacity(ROWS_PER_PIECE), cols: Vec::new(), values: Vec::new() };
     let mut row = Row::default();
     for number in i * ROWS_PER_PIECE..((i + 1) * ROWS_PER_PIECE).min(nrows) {
         row.entries.clear();
-        make_row(number as u64, &mut row);
+        make_row(number as u64, &mut Rng::new(seed, number as u64), &mut row);
         row.sort();
         piece.cols.extend(row.entries.iter().map(|entry| entry.0));
         piece.values.extend(row.entries.iter().map(|entry| T::from_f64(entry.1)));
@@ -87,14 +90,14 @@ mod tests {
 
     #[test]
     fn rows_are_sorted_and_of_several_entries_in_a_column_the_first_stays() {
-        let make: RowMaker = Box::new(|number, row| {
+        let make: RowMaker = Box::new(|number, _, row| {
             if number % 2 == 0 {
                 row.push(3, 1.0);
                 row.push(number % 3, 2.0);
                 row.push(3, 4.0);
             }
         });
-        let a = build::<f64>(1001, 4, &make);
+        let a = build::<f64>(1001, 4, 1, &make);
         assert_eq!((a.nrows(), a.nnz()), (1001, 501 * 2));
         assert_eq!(a.row(500), (&[2, 3][..], &[2.0, 1.0][..]));
         assert_eq!(a.row(501).0, []);

@@ -57,7 +57,7 @@ pub(super) const STENCIL_3D: Generator = Generator {
 fn stencil(arguments: &Arguments, grid: Grid, weights: &'static [f64]) -> RowMaker {
     let count = grid.n.iter().product();
     let numbering = Numbering::new(arguments.whole("shuffle") == 1, arguments.whole("seed"), count);
-    Box::new(move |number, row| {
+    Box::new(move |number, _, row| {
         grid.around(numbering.point(number), |neighbour, steps| {
             if let Some(&weight) = weights.get(steps) {
                 row.push(numbering.number(neighbour), weight);

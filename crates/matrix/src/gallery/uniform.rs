@@ -1,7 +1,6 @@
 //! Columns anywhere, each as likely as any other: no structure to profit from.
 
 use super::generator::{Arguments, Generator, Parameter, Size};
-use super::random::Rng;
 use super::rows::RowMaker;
 
 pub(super) const RANDOM: Generator = Generator {
@@ -16,12 +15,10 @@ pub(super) const RANDOM: Generator = Generator {
     ],
     size: |arguments| rectangle(arguments, arguments.whole("row")),
     rows: |arguments| {
-        let [ncols, length, spread, seed] =
-            ["cols", "row", "spread", "seed"].map(|name| arguments.whole(name));
+        let [ncols, length, spread] = ["cols", "row", "spread"].map(|name| arguments.whole(name));
         // Beyond these the mean would not be `row`.
         let spread = spread.min(length).min(ncols.saturating_sub(length));
-        Box::new(move |number, row| {
-            let mut rng = Rng::new(seed, number);
+        Box::new(move |_, rng, row| {
             let length = length - spread + rng.below(2 * spread + 1);
             for col in rng.distinct(length, ncols) {
                 row.push(col.into(), rng.value());
@@ -71,10 +68,9 @@ pub(super) const HYPERSPARSE: Generator = Generator {
         Size { nrows: n.into(), ncols: n.into(), nnz: nnz.round() as u128 }
     },
     rows: |arguments| {
-        let [n, length, seed] = ["n", "row", "seed"].map(|name| arguments.whole(name));
+        let [n, length] = ["n", "row"].map(|name| arguments.whole(name));
         let filled = arguments.real("filled");
-        Box::new(move |number, row| {
-            let mut rng = Rng::new(seed, number);
+        Box::new(move |_, rng, row| {
             if rng.chance(filled) {
                 for col in rng.distinct(length, n) {
                     row.push(col.into(), rng.value());
@@ -92,9 +88,8 @@ fn rectangle(arguments: &Arguments, length: u64) -> Size {
 
 /// `row` entries in each row.
 fn equal_rows(arguments: &Arguments) -> RowMaker {
-    let [ncols, length, seed] = ["cols", "row", "seed"].map(|name| arguments.whole(name));
-    Box::new(move |number, row| {
-        let mut rng = Rng::new(seed, number);
+    let [ncols, length] = ["cols", "row"].map(|name| arguments.whole(name));
+    Box::new(move |_, rng, row| {
         for col in rng.distinct(length, ncols) {
             row.push(col.into(), rng.value());
         }

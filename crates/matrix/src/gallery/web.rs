@@ -2,7 +2,6 @@
 
 use super::generator::{Generator, Parameter, Size};
 use super::power_law::mean_length;
-use super::random::Rng;
 
 pub(super) const WEB: Generator = Generator {
     name: "web",
@@ -21,9 +20,8 @@ pub(super) const WEB: Generator = Generator {
     },
     rows: |arguments| {
         let (n, host, links) = (arguments.whole("n"), arguments.whole("host"), arguments.whole("links"));
-        let (inside, seed) = (arguments.real("inside"), arguments.whole("seed"));
-        Box::new(move |number, row| {
-            let mut rng = Rng::new(seed, number);
+        let inside = arguments.real("inside");
+        Box::new(move |number, rng, row| {
             let first = number / host * host;
             for _ in 0..rng.power_law(links.min(n), EXPONENT, n) {
                 let col = if rng.chance(inside) {

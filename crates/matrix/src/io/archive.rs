@@ -3,11 +3,12 @@
 
 use super::kind::HEAD;
 use super::memory::Budget;
+use super::options::Source;
 use super::stream;
 use super::tar_members::Members;
 use super::unpacked::{Origin, Packing, damaged};
 use super::which::{Look, Member, only_matrix};
-use super::{Loaded, ReadError, ReadOptions, Remark, file_stem, npz};
+use super::{Loaded, ReadError, Remark, file_stem, npz};
 use crate::Scalar;
 use std::io::{self, Read};
 use std::path::Path;
@@ -15,23 +16,21 @@ use std::path::Path;
 /// Bytes of the longest name of a file (`NAME_MAX`).
 const LONGEST_NAME: usize = 255;
 
-/// Reads the matrix of a tar archive. `depth`: archives around this one.
+/// Reads the matrix of a tar archive.
 pub(super) fn read_tar<T: Scalar>(
     origin: Origin<'_>,
     packings: &[Packing],
-    path: &Path,
-    options: &ReadOptions<'_>,
-    depth: usize,
+    source: Source<'_>,
 ) -> Result<Loaded<T>, ReadError> {
-    let remark = choose(tar_matrices(origin, packings, path, options)?, path)?;
+    let remark = choose(tar_matrices(origin, packings, source)?, source.path)?;
     let Remark::Member { member: wanted, .. } = &remark else { unreachable!("a member was chosen") };
-    let (archive, count, total) = origin.open(path, packings, options)?;
-    let damaged = damaged(path);
+    let (archive, count, total) = origin.open(packings, source)?;
+    let damaged = damaged(source.path);
     let mut members = Members::new(archive);
     while let Some(member) = members.next().map_err(&damaged)? {
         if member.is_file && member.path.to_string_lossy() == **wanted {
             let content = Whole { reader: members.into_content(), left: member.size };
-            let loaded = stream::read_within(Box::new(content), (count, total), path, options, depth + 1)?;
+            let loaded = stream::read_counted(Box::new(content), (count, total), source.within())?;
             return Ok(loaded.remarked(remark));
         }
     }
@@ -42,10 +41,9 @@ pub(super) fn read_tar<T: Scalar>(
 /// Reads the matrix file of a zip archive that holds no arrays.
 pub(super) fn read_zip<T: Scalar>(
     mut archive: npz::Archive<'_>,
-    path: &Path,
-    options: &ReadOptions<'_>,
-    depth: usize,
+    source: Source<'_>,
 ) -> Result<Loaded<T>, ReadError> {
+    let Source { path, options, .. } = source;
     let fail = |error| npz::zip_error(path, &error);
     let mut members = Vec::new();
     for at in 0..archive.len() {
@@ -61,7 +59,7 @@ pub(super) fn read_zip<T: Scalar>(
     let file = archive.by_name(member).map_err(fail)?;
     let total = crate::Bytes(file.size());
     let (content, count) = super::unpacked::Counted::new(file);
-    let loaded = stream::read_within(Box::new(content), (count, total), path, options, depth + 1)?;
+    let loaded = stream::read_counted(Box::new(content), (count, total), source.within())?;
     Ok(loaded.remarked(remark))
 }
 
@@ -85,10 +83,10 @@ fn choose(members: Vec<Member>, path: &Path) -> Result<Remark, ReadError> {
 fn tar_matrices(
     origin: Origin<'_>,
     packings: &[Packing],
-    path: &Path,
-    options: &ReadOptions<'_>,
+    source: Source<'_>,
 ) -> Result<Vec<Member>, ReadError> {
-    let (archive, ..) = origin.open(path, packings, options)?;
+    let (archive, ..) = origin.open(packings, source)?;
+    let Source { path, options, .. } = source;
     let budget = Budget::new(options);
     let mut members = Members::new(archive);
     let name = path.file_name().unwrap_or_default().to_string_lossy();

@@ -11,9 +11,10 @@
 //! Memory: an entry of the finished matrix is held once as a triplet and once finished, for `f64` 16 + 12 bytes,
 //! 2.3 times the matrix. Triplets go before rows are sorted.
 
-use super::ReadError;
-use super::memory::{Refused, make_room, zeroed};
+use super::memory::{Budget, Refused, make_room, zeroed};
+use super::options::{Source, pattern_value};
 use super::rows::{self, Merge};
+use super::{ReadError, Symmetry};
 use crate::{Csr, Scalar};
 use bytemuck::Zeroable;
 use rayon::prelude::*;
@@ -45,14 +46,6 @@ pub(crate) struct Entry<V> {
 
 // SAFETY: numbers, of which all bits may be zero.
 unsafe impl<V: Payload> Zeroable for Entry<V> {}
-
-/// True if an entry off the diagonal stands for two.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mirror {
-    None,
-    Same,
-    Negated,
-}
 
 /// Runs of rows, each small enough that its counters stay in cache, few enough that writing to all of them at
 /// once does not thrash the TLB.
@@ -96,21 +89,22 @@ pub(crate) struct Chunk<V> {
 }
 
 impl<V: Payload> Chunk<V> {
-    /// Sorts `entries`, mirrored if asked. Every row, and with a mirror every column, must be below the number
+    /// Sorts `entries`, with the mirror images that `symmetry` adds. Every row, and with a mirror every column, must be below the number
     /// of rows; at most 2^31 entries.
     ///
     /// # Errors
     /// [`Refused`] if the system does not give the memory.
-    pub(crate) fn new(entries: &[Entry<V>], buckets: Buckets, mirror: Mirror) -> Result<Self, Refused> {
+    pub(crate) fn new(entries: &[Entry<V>], buckets: Buckets, symmetry: Symmetry) -> Result<Self, Refused> {
+        let is_mirrored = |e: &Entry<V>| symmetry != Symmetry::General && e.row != e.col;
         let count = buckets.count();
         let mut starts: Vec<u32> = zeroed(count + 1)?;
-        let (mut sorted, mut last) = (mirror == Mirror::None, 0);
+        let (mut sorted, mut last) = (symmetry == Symmetry::General, 0);
         for e in entries {
             let bucket = buckets.of(e.row);
             starts[bucket] += 1;
             sorted &= bucket >= last;
             last = bucket;
-            if mirror != Mirror::None && e.row != e.col {
+            if is_mirrored(e) {
                 starts[buckets.of(e.col)] += 1;
             }
         }
@@ -131,10 +125,10 @@ impl<V: Payload> Chunk<V> {
             out[*cursor as usize] = e;
             *cursor += 1;
         };
-        for &e in entries {
-            put(e);
-            if mirror != Mirror::None && e.row != e.col {
-                let value = if mirror == Mirror::Negated { e.value.negated() } else { e.value };
+        for e in entries {
+            put(*e);
+            if is_mirrored(e) {
+                let value = if symmetry == Symmetry::SkewSymmetric { e.value.negated() } else { e.value };
                 put(Entry { row: e.col, col: e.row, value });
             }
         }
@@ -158,10 +152,10 @@ const ENTRIES_PER_CHUNK: usize = 1 << 16;
 ///
 /// # Errors
 /// [`Refused`] if the system does not give the memory.
-pub(crate) fn chunks<V: Payload>(
+fn chunks<V: Payload>(
     len: usize,
     buckets: Buckets,
-    mirror: Mirror,
+    symmetry: Symmetry,
     fill: impl Fn(Range<usize>, &mut Vec<Entry<V>>) + Sync,
 ) -> Result<Vec<Chunk<V>>, Refused> {
     let chunk = |scratch: &mut Vec<Entry<V>>, piece: usize| {
@@ -171,9 +165,53 @@ pub(crate) fn chunks<V: Payload>(
         make_room(scratch, most)?;
         fill(piece, scratch);
         debug_assert!(scratch.len() <= most, "room was made for {most} entries, not {}", scratch.len());
-        Chunk::new(scratch, buckets, mirror)
+        Chunk::new(scratch, buckets, symmetry)
     };
     (0..len.div_ceil(ENTRIES_PER_CHUNK)).into_par_iter().map_init(Vec::new, chunk).collect()
+}
+
+/// A source whose arrays lie in memory.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Arrays<'a> {
+    pub(crate) source: Source<'a>,
+    pub(crate) budget: Budget,
+    /// Bytes of the arrays.
+    pub(crate) held: u128,
+    pub(crate) symmetry: Symmetry,
+    /// Values are those of a pattern.
+    pub(crate) places_only: bool,
+}
+
+impl Arrays<'_> {
+    /// The matrix of `entries` entries, which `fill` makes of `len` places of the arrays as in [`chunks`], and the number of duplicates. What
+    /// `fill` owns is dropped before rows are sorted.
+    ///
+    /// # Errors
+    /// [`ReadError::Memory`] if entries and matrix do not fit; as [`assemble`].
+    pub(crate) fn assemble<T: Scalar>(
+        self,
+        shape: (usize, usize),
+        entries: u64,
+        len: usize,
+        fill: impl Fn(Range<usize>, &mut Vec<Entry<T>>) + Sync,
+    ) -> Result<(Csr<T>, u64), ReadError> {
+        let Self { source: Source { path, options, .. }, symmetry, places_only, .. } = self;
+        let times = if symmetry == Symmetry::General { 1 } else { 2 };
+        let triplets = times * u128::from(entries) * size_of::<Entry<T>>() as u128;
+        let finished = finished_bytes::<T>(shape.0 as u64, times as u64 * entries);
+        self.budget.check(path, self.held.max(finished) + triplets)?;
+        let buckets = Buckets::new(shape.0);
+        let chunks = chunks(len, buckets, symmetry, fill).map_err(|refused| refused.error(path))?;
+        let merge = if places_only { Merge::Keep } else { Merge::Sum };
+        let value = |e: &Entry<T>| {
+            if places_only {
+                T::from_f64(pattern_value(options.pattern, symmetry, e.row, e.col))
+            } else {
+                e.value
+            }
+        };
+        assemble(shape, buckets, chunks, value, merge, path)
+    }
 }
 
 /// The entries `piece` of compressed columns: column `j` owns `rows[col_ptr[j]..col_ptr[j + 1]]`. Pieces cut columns, which may be of any

@@ -11,13 +11,12 @@
 //! Sources: Duff, Grimes, Lewis, "Users' guide for the Harwell-Boeing sparse matrix collection", 1992; "The Rutherford-Boeing
 //! sparse matrix collection", 1997.
 
-use super::assemble::{Buckets, Entry, Mirror, assemble, chunks, column_entries, finished_bytes};
+use super::assemble::{Arrays, column_entries, finished_bytes};
 use super::matrix_market::number_as_fortran;
 use super::memory::{Budget, check_rows, make_room, zeroed};
-use super::options::pattern_value;
-use super::rows::Merge;
+use super::options::Source;
 use super::unpacked::Lines;
-use super::{Field, Layout, Loaded, Place, ReadError, ReadOptions, Remark, Stored, Symmetry};
+use super::{Field, Layout, Loaded, Place, ReadError, Remark, Stored, Symmetry};
 use crate::Scalar;
 use std::io::Read;
 use std::path::Path;
@@ -122,9 +121,9 @@ fn kind_of(line: &[u8]) -> Option<(Field, Symmetry, bool)> {
 pub(super) fn read<T: Scalar>(
     text: Box<dyn Read + Send + '_>,
     fail: &dyn Fn(std::io::Error) -> ReadError,
-    path: &Path,
-    options: &ReadOptions<'_>,
+    source: Source<'_>,
 ) -> Result<Loaded<T>, ReadError> {
+    let Source { path, options, .. } = source;
     let mut body =
         Body { lines: Lines::new(text), fail, path, budget: Budget::new(options), held: 0, pending: None };
     let mut head = Vec::new();
@@ -177,30 +176,11 @@ pub(super) fn read<T: Scalar>(
         })?
     };
 
-    let mirror = match symmetry {
-        Symmetry::General => Mirror::None,
-        Symmetry::SkewSymmetric => Mirror::Negated,
-        Symmetry::Symmetric | Symmetry::Hermitian => Mirror::Same,
-    };
-    let times = if mirror == Mirror::None { 1 } else { 2 };
-    let triplets = times * u128::from(entries) * size_of::<Entry<T>>() as u128;
-    body.budget.check(path, body.held.max(finished_bytes::<T>(nrows, times as u64 * entries)) + triplets)?;
-    let buckets = Buckets::new(nrows as usize);
-    let chunks = chunks(entries as usize, buckets, mirror, |piece, out| {
-        column_entries(&pointers, &rows, &values, piece, out);
-    })
-    .map_err(|refused| refused.error(path))?;
-    drop((pointers, rows, values));
-    let merge = if only_places { Merge::Keep } else { Merge::Sum };
-    let value = |e: &Entry<T>| {
-        if only_places {
-            T::from_f64(pattern_value(options.pattern, symmetry, e.row, e.col))
-        } else {
-            e.value
-        }
-    };
+    let arrays = Arrays { source, budget: body.budget, held: body.held, symmetry, places_only: only_places };
     let (matrix, duplicates) =
-        assemble((nrows as usize, ncols as usize), buckets, chunks, value, merge, path)?;
+        arrays.assemble((nrows as usize, ncols as usize), entries, entries as usize, move |piece, out| {
+            column_entries(&pointers, &rows, &values, piece, out);
+        })?;
     let stored = Stored { layout: Layout::Boeing, field, symmetry, entries, duplicates };
     let mut loaded = Loaded::new(matrix, stored);
     loaded.remarks.extend(has_right_hand_sides.then_some(Remark::RightHandSides));

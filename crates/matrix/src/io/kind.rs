@@ -8,11 +8,11 @@
 //! Text is Matrix Market unless it is Harwell-Boeing ([`super::boeing`]) or another known format ([`super::foreign`]).
 
 use super::foreign::Foreign;
+use super::options::Source;
 use super::unpacked::{self, Packing};
-use super::{ReadError, ReadOptions, boeing, tar_members};
+use super::{ReadError, boeing, tar_members};
 use std::borrow::Cow;
 use std::io::Read;
-use std::path::Path;
 
 /// Content of the innermost packing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,8 +103,7 @@ fn is_tar(bytes: &[u8]) -> bool {
 /// If it is packed too often, or the packing gives nothing.
 pub(super) fn unpacked_head(
     head: &[u8],
-    path: &Path,
-    options: &ReadOptions<'_>,
+    Source { path, options, .. }: Source<'_>,
 ) -> Result<(Vec<Packing>, Vec<u8>), ReadError> {
     let (mut packings, mut begin) = (Vec::new(), Cow::Borrowed(head));
     while let Some(packing) = Packing::of_bytes(&begin) {
@@ -126,12 +125,12 @@ pub(super) fn unpacked_head(
 
 impl Kind {
     /// Kind of a file that begins with `head`, which is [`HEAD`] bytes long unless there are fewer.
-    pub(super) fn told(head: &[u8], path: &Path, options: &ReadOptions<'_>) -> Result<Self, ReadError> {
-        let (packings, begin) = unpacked_head(head, path, options)?;
+    pub(super) fn told(head: &[u8], source: Source<'_>) -> Result<Self, ReadError> {
+        let (packings, begin) = unpacked_head(head, source)?;
         match Content::of_bytes(&begin) {
             Ok(Some(content)) => Ok(Self { packings, content }),
-            Ok(None) => Err(ReadError::UnknownContent { path: path.to_owned() }),
-            Err(format) => Err(ReadError::Foreign { path: path.to_owned(), format }),
+            Ok(None) => Err(ReadError::UnknownContent { path: source.path.to_owned() }),
+            Err(format) => Err(ReadError::Foreign { path: source.path.to_owned(), format }),
         }
     }
 }

@@ -50,7 +50,7 @@ pub use stored::{Field, Layout, Loaded, Stored, Symmetry};
 pub use which::{PassedOver, Why, files_in, is_hidden};
 
 use crate::{Bytes, Scalar};
-use blocks::Blocks;
+use options::Source;
 use std::fs::File;
 use std::io::{Cursor, Read, Seek};
 use std::path::Path;
@@ -73,8 +73,8 @@ use unpacked::Origin;
 /// # Ok::<(), io::ReadError>(())
 /// ```
 pub fn read<T: Scalar>(path: &Path, options: &ReadOptions<'_>) -> Result<Loaded<T>, ReadError> {
-    let kind = stream::kind_of_file(path, options)?;
-    stream::dispatch(Origin::File, &kind, path, options, 0)
+    let source = Source::new(path, options);
+    stream::dispatch(Origin::File, &stream::kind_of_file(source)?, source)
 }
 
 /// The matrix that comes out of `reader`, of any kind that [`read`] takes, which its first bytes tell. It is read to the end,
@@ -96,7 +96,7 @@ pub fn read_stream<T: Scalar>(
     name: &Path,
     options: &ReadOptions<'_>,
 ) -> Result<Loaded<T>, ReadError> {
-    stream::read(Box::new(reader), name, options)
+    stream::read(Box::new(reader), Source::new(name, options))
 }
 
 /// The matrix in Matrix Market text that is all there in `bytes`. `name`: what errors call it.
@@ -121,7 +121,8 @@ pub fn read_matrix_market<T: Scalar>(
     name: &Path,
     options: &ReadOptions<'_>,
 ) -> Result<Loaded<T>, ReadError> {
-    matrix_market::read(&Blocks::of_slice(bytes), Bytes(bytes.len() as u64), name, options)
+    let source = Source::new(name, options);
+    unpacked::read_plain(Origin::Held(bytes).open(&[], source)?, source)
 }
 
 /// The matrix in an `.npz` file that is all there in `bytes`. `name`: what errors call it.
@@ -133,7 +134,7 @@ pub fn read_npz<T: Scalar>(
     name: &Path,
     options: &ReadOptions<'_>,
 ) -> Result<Loaded<T>, ReadError> {
-    read_zip(Box::new(Cursor::new(bytes)), Bytes(bytes.len() as u64), name, options, 0)
+    read_zip(Box::new(Cursor::new(bytes)), Bytes(bytes.len() as u64), Source::new(name, options))
 }
 
 /// Source of an archive with its directory at its end. One type for all, so that readers are compiled once.
@@ -145,18 +146,16 @@ impl<R: Read + Seek + Send> Seekable for R {}
 fn read_zip<T: Scalar>(
     file: Box<dyn Seekable + '_>,
     total: Bytes,
-    path: &Path,
-    options: &ReadOptions<'_>,
-    depth: usize,
+    source: Source<'_>,
 ) -> Result<Loaded<T>, ReadError> {
-    let archive = npz::open(file, path)?;
+    let archive = npz::open(file, source.path)?;
     let any = |is_it: fn(&str) -> bool| archive.file_names().flatten().any(|name| is_it(&name));
     if any(|name| Path::new(name).extension().is_some_and(|end| end == "npy"))
         && !any(|name| file_stem(name).is_some())
     {
-        return npz::read(archive, total, path, options);
+        return npz::read(archive, total, source);
     }
-    archive::read_zip(archive, path, options, depth)
+    archive::read_zip(archive, source)
 }
 
 /// A regular file, and how long it is.

@@ -3,6 +3,7 @@
 use super::Symmetry;
 use crate::{Bytes, mix};
 use std::fmt;
+use std::path::Path;
 
 /// Options of a reader; the default suits most callers.
 #[derive(Clone, Copy, Default)]
@@ -20,6 +21,28 @@ pub struct ReadOptions<'a> {
     /// The most memory that reading may take. `None`: [`available_memory`](crate::available_memory), no limit where the
     /// system does not say.
     pub memory: Option<Bytes>,
+}
+
+/// A file or stream that is read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Source<'a> {
+    /// Its name in errors.
+    pub(super) path: &'a Path,
+    pub(super) options: &'a ReadOptions<'a>,
+    /// Archives around it.
+    pub(super) depth: usize,
+}
+
+impl<'a> Source<'a> {
+    /// A source in no archive.
+    pub(super) fn new(path: &'a Path, options: &'a ReadOptions<'a>) -> Self {
+        Self { path, options, depth: 0 }
+    }
+
+    /// The member of an archive.
+    pub(super) fn within(self) -> Self {
+        Self { depth: self.depth + 1, ..self }
+    }
 }
 
 impl fmt::Debug for ReadOptions<'_> {

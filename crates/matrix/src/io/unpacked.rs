@@ -1,8 +1,9 @@
 //! Compressed text: one thread decompresses into a short queue, all threads parse what comes out of it. No
 //! temporary file, and no more text in memory than the queue holds.
 
-use super::blocks::{BLOCK, Blocks, Piece, Pieces};
+use super::blocks::{BLOCK, Blocks, NextBlock, Reader};
 use super::memory::Budget;
+use super::options::Source;
 use super::zstandard::Frames;
 use super::{Loaded, ReadError, ReadOptions, matrix_market};
 use crate::{Bytes, Scalar};
@@ -53,22 +54,17 @@ pub(super) enum Origin<'a> {
 pub(super) type Unpacked<'a> = (Box<dyn Read + Send + 'a>, Count, Bytes);
 
 impl<'a> Origin<'a> {
-    /// The content of the file called `path`, which is packed so, from the outermost packing on.
-    pub(super) fn open(
-        self,
-        path: &Path,
-        packings: &[Packing],
-        options: &ReadOptions<'_>,
-    ) -> Result<Unpacked<'a>, ReadError> {
+    /// The content of `source`, which is packed so, from the outermost packing on.
+    pub(super) fn open(self, packings: &[Packing], source: Source<'_>) -> Result<Unpacked<'a>, ReadError> {
         let (file, total): (Box<dyn Read + Send + 'a>, Bytes) = match self {
             Self::File => {
-                let (file, total) = super::open(path)?;
+                let (file, total) = super::open(source.path)?;
                 (Box::new(file), total)
             }
             Self::Held(bytes) => (Box::new(bytes), Bytes(bytes.len() as u64)),
         };
         let (counted, count) = Counted::new(file);
-        Ok((all_unpacked(counted, packings, options), count, total))
+        Ok((all_unpacked(counted, packings, source.options), count, total))
     }
 }
 
@@ -228,47 +224,40 @@ impl<R: Read> Lines<R> {
 
 /// Reads Matrix Market text that is not compressed, by the threads that parse it.
 pub(super) fn read_plain<T: Scalar>(
-    reader: Box<dyn Read + Send + '_>,
-    count: Count,
-    total: Bytes,
-    path: &Path,
-    options: &ReadOptions<'_>,
+    (reader, count, total): Unpacked<'_>,
+    source: Source<'_>,
 ) -> Result<Loaded<T>, ReadError> {
-    let fail = |cause| ReadError::Io { path: path.to_owned(), cause };
-    let pieces = Pieces::new(reader, move || count.get(), fail);
-    matrix_market::read(&Blocks::of_pieces(pieces), total, path, options)
+    let fail = |cause| ReadError::Io { path: source.path.to_owned(), cause };
+    let blocks = Reader::new(reader, move || count.get(), fail);
+    matrix_market::read(&Blocks::new(blocks), total, source)
 }
 
-/// Reads Matrix Market text that comes out of `reader`, which has taken `count` of `total` bytes of the file so far: on a
-/// thread of its own, or where there is none to be had on those that parse.
+/// Reads Matrix Market text on a thread of its own, or where there is none to be had on those that parse.
 pub(super) fn read_text<T: Scalar>(
-    reader: Box<dyn Read + Send + '_>,
-    count: Count,
-    total: Bytes,
-    path: &Path,
-    options: &ReadOptions<'_>,
+    (reader, count, total): Unpacked<'_>,
+    source: Source<'_>,
 ) -> Result<Loaded<T>, ReadError> {
-    let pieces = Pieces::new(reader, move || count.get(), damaged(path));
+    let blocks = Reader::new(reader, move || count.get(), damaged(source.path));
     // A block for each thread to take next, and one on the way.
-    let (queue, receiver) = sync_channel::<Result<Piece, ReadError>>(rayon::current_num_threads() + 1);
+    let (queue, receiver) = sync_channel::<NextBlock>(rayon::current_num_threads() + 1);
     // Shared, since a thread that could not be had does not give back what it was to do.
-    let pieces = Mutex::new(Some(pieces));
-    let take = || pieces.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let blocks = Mutex::new(Some(blocks));
+    let take = || blocks.lock().unwrap_or_else(PoisonError::into_inner).take();
     std::thread::scope(|scope| {
         let send = move || {
-            for piece in take().into_iter().flatten() {
+            for block in take().into_iter().flatten() {
                 // A receiver that is gone is no error: it stopped for a reason of its own.
-                if queue.send(piece).is_err() {
+                if queue.send(block).is_err() {
                     break;
                 }
             }
         };
         let blocks = match std::thread::Builder::new().spawn_scoped(scope, send) {
             // The receiver goes with `blocks`, so a sender that is still at work learns that the receiver is gone.
-            Ok(_) => Blocks::of_queue(receiver),
-            Err(_) => Blocks::of_pieces(take().into_iter().flatten()),
+            Ok(_) => Blocks::new(receiver.into_iter()),
+            Err(_) => Blocks::new(take().into_iter().flatten()),
         };
-        matrix_market::read(&blocks, total, path, options)
+        matrix_market::read(&blocks, total, source)
     })
 }
 

@@ -11,6 +11,7 @@
 use super::error::ReadError;
 use super::kind::{Content, HEAD, unpacked_head};
 use super::matrix_market::{Size, size_of_text};
+use super::options::Source;
 use super::{ReadOptions, open_regular};
 use std::collections::HashSet;
 use std::fmt;
@@ -39,7 +40,9 @@ impl Look {
 
     /// Size of what begins with `head`, packed or not.
     pub(super) fn of_bytes(head: &[u8], options: &ReadOptions<'_>) -> Self {
-        let Ok((_, begin)) = unpacked_head(head, Path::new(""), options) else { return Self::Unknown };
+        let Ok((_, begin)) = unpacked_head(head, Source::new(Path::new(""), options)) else {
+            return Self::Unknown;
+        };
         match size_of_text(&begin) {
             Some(Size { nrows, ncols, .. }) if (nrows == 1) != (ncols == 1) => Self::Vector,
             Some(Size { array: true, .. }) => Self::Dense,

@@ -68,8 +68,8 @@ impl<'s> Block<'s> {
         }
         self.range.end += 1;
         let (lengths, outline) = (&self.lengths, &mut self.outline);
-        outline.nrows = lengths.nrows();
-        outline.nnz = lengths.nnz();
+        outline.nrows = lengths.nrows;
+        outline.nnz = lengths.nnz;
         outline.empty_rows = lengths.empty_rows();
         outline.row_min = lengths.min();
         outline.row_max = lengths.max();

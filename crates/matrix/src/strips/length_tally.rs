@@ -54,8 +54,8 @@ pub(super) struct LengthTally<'s> {
     lengths: &'s [u64],
     /// Rows of each.
     counts: Vec<u32>,
-    nrows: u64,
-    nnz: u64,
+    pub(super) nrows: u64,
+    pub(super) nnz: u64,
     /// Smallest and largest place that was counted, once a row was.
     ends: Option<(u32, u32)>,
     /// Rows of the most frequent length in the upper half, its place in the lower; of several the longest:
@@ -120,14 +120,6 @@ impl<'s> LengthTally<'s> {
     /// Non-zeros of the rows that are as long as the cut is wide.
     fn at_cut(&self) -> u64 {
         u64::from(self.counts[self.at]) * self.lengths[self.at]
-    }
-
-    pub(super) fn nrows(&self) -> u64 {
-        self.nrows
-    }
-
-    pub(super) fn nnz(&self) -> u64 {
-        self.nnz
     }
 
     pub(super) fn empty_rows(&self) -> u64 {

@@ -6,12 +6,8 @@ use crate::{Features, Locality, PaddedSizes, TeamBlocks, TileWork, TileWorks};
 #[derive(Debug, Clone, Default)]
 pub(super) struct Places {
     padded: PaddedSizes,
-    min_distance: u64,
-    max_distance: u64,
-    team_steps: [u64; 6],
-    /// Times the non-zeros of each strip.
-    warp_sectors: [f64; 2],
-    multiprocessor_sectors: [f64; 2],
+    /// Shares times the non-zeros of each strip.
+    locality: Locality,
     /// Tiles, as if a tile and a thread block began with each strip.
     pub(super) tiles: Option<TileWorks>,
     pub(super) team_blocks: Option<TeamBlocks>,
@@ -33,33 +29,27 @@ impl Places {
             (Some(before), Some(more)) => Some(before.merge(more)),
             (_, more) => more,
         };
-        let Some(locality) = &strip.locality else { return };
+        let (Some(more), sums) = (&strip.locality, &mut self.locality) else { return };
         // 0 says that no row has two non-zeros.
-        self.min_distance = match (self.min_distance, locality.min_distance) {
+        sums.min_distance = match (sums.min_distance, more.min_distance) {
             (0, only) | (only, 0) => only,
             (one, other) => one.min(other),
         };
-        self.max_distance = self.max_distance.max(locality.max_distance);
-        for (steps, more) in self.team_steps.iter_mut().zip(locality.team_steps) {
-            *steps += more;
-        }
+        sums.max_distance = sums.max_distance.max(more.max_distance);
+        sums.team_steps.iter_mut().zip(more.team_steps).for_each(|(steps, more)| *steps += more);
         let weighted = |sums: &mut [f64; 2], shares: [f64; 2]| {
             sums.iter_mut().zip(shares).for_each(|(sum, share)| *sum += share * strip.nnz as f64);
         };
-        weighted(&mut self.warp_sectors, locality.warp_sectors);
-        weighted(&mut self.multiprocessor_sectors, locality.multiprocessor_sectors);
+        weighted(&mut sums.warp_sectors, more.warp_sectors);
+        weighted(&mut sums.multiprocessor_sectors, more.multiprocessor_sectors);
     }
 
     /// Sums for a block with `nnz` non-zeros.
     pub(super) fn padded_and_locality(&self, nnz: u64) -> (PaddedSizes, Locality) {
         let share = |sum: f64| if nnz == 0 { 0.0 } else { sum / nnz as f64 };
-        let locality = Locality {
-            min_distance: self.min_distance,
-            max_distance: self.max_distance,
-            team_steps: self.team_steps,
-            warp_sectors: self.warp_sectors.map(share),
-            multiprocessor_sectors: self.multiprocessor_sectors.map(share),
-        };
-        (self.padded.clone(), locality)
+        let Locality { warp_sectors, multiprocessor_sectors, .. } = self.locality;
+        let [warp_sectors, multiprocessor_sectors] =
+            [warp_sectors, multiprocessor_sectors].map(|sectors| sectors.map(share));
+        (self.padded.clone(), Locality { warp_sectors, multiprocessor_sectors, ..self.locality })
     }
 }

@@ -10,7 +10,9 @@
 mod terms;
 
 pub use terms::Terms;
-pub(crate) use terms::{KEPT_OF_L2, TERMS, bytes_per_s, fetched_bytes, launch_s, longest_and_turns, reuse};
+pub(crate) use terms::{
+    KEPT_OF_L2, TERMS, bytes_per_s, fetched_bytes, launch_s, longest_and_turns, positive_or, reuse,
+};
 
 use crate::non_negative;
 use serde::{Deserialize, Serialize};

@@ -34,7 +34,8 @@ pub(crate) const KEPT_OF_L2: f64 = 0.6;
 /// Seconds of a step before it is fitted.
 const STEP_S: f64 = 1e-9;
 
-fn positive_or(value: f64, otherwise: f64) -> f64 {
+/// `value`, or `otherwise` where it is no positive number.
+pub(crate) fn positive_or(value: f64, otherwise: f64) -> f64 {
     if value.is_finite() && value > 0.0 { value } else { otherwise }
 }
 
@@ -53,7 +54,7 @@ pub(crate) fn fetched_bytes(nnz: f64, share: f64) -> f64 {
     nnz * share * SECTOR_BYTES
 }
 
-/// Share of the non-zeros whose x was fetched just before.
+/// Share of the non-zeros whose x was fetched just before. Without a sensible one it is 0, which costs most.
 pub(crate) fn reuse(f: &Features) -> f64 {
     if f.x_reuse.is_nan() { 0.0 } else { f.x_reuse.clamp(0.0, 1.0) }
 }

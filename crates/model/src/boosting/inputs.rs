@@ -203,7 +203,8 @@ impl<'f> Matrix<'f> {
         shares: &[f64; TERMS],
         facts: &DeviceFacts,
     ) -> [Quantity; BLOCK_INPUTS] {
-        let blocks = blocks(candidate, self.features);
+        // Where the vendor's library cuts the work into blocks, their number is unknown: a constant, which trees ignore.
+        let blocks = candidate.kernel.thread_blocks(candidate.block, self.features);
         let mut all = [Quantity::Share(0.0); BLOCK_INPUTS];
         all[0] = value(u64::from(candidate.block));
         all[1] = over(blocks, f64::from(facts.multiprocessors));
@@ -214,10 +215,10 @@ impl<'f> Matrix<'f> {
     fn kernel(&self, candidate: &Candidate, of: &Terms, facts: &DeviceFacts) -> [Quantity; KERNEL_INPUTS] {
         use Quantity::{Share, Value};
         let (f, l, kernel) = (self.features, self.locality, candidate.kernel);
-        let (nnz, threads) = (f.nnz as f64, threads(kernel));
+        let (nnz, threads) = (f.nnz as f64, f64::from(kernel.threads_per_row().unwrap_or(1)));
         let bytes = compulsory_bytes(candidate, f).0 as f64;
         let streamed = of.streamed_s();
-        let strips = work(kernel, f) / strip(kernel, facts).size as f64;
+        let strips = kernel.unit().count(f.nrows, f.nnz) as f64 / strip(kernel, facts).size as f64;
         // The same for every block size of the kernel.
         let work_of_warps = kernel.warp_work(MIDDLE_BLOCK, f);
         let steps = work_of_warps.map_or(nnz / WARP, |work| work.steps);
@@ -283,21 +284,6 @@ fn shared(f: &Features, l: &Locality, dtype: Dtype, facts: &DeviceFacts) -> [Qua
 /// The numbers by which kernels of a family differ; what each means is the family's affair.
 fn knobs(kernel: Kernel) -> [Quantity; KNOB_INPUTS] {
     kernel.knobs().map(|knob| value(u64::from(knob)))
-}
-
-/// The unit of work of a thread: rows, non-zeros, or both.
-fn work(kernel: Kernel, f: &Features) -> f64 {
-    kernel.unit().count(f.nrows, f.nnz) as f64
-}
-
-/// Blocks of a launch. Where the vendor's library cuts the work into blocks, their number is unknown: a constant, which trees
-/// ignore.
-fn blocks(candidate: &Candidate, f: &Features) -> f64 {
-    candidate.kernel.thread_blocks(candidate.block, f)
-}
-
-fn threads(kernel: Kernel) -> f64 {
-    f64::from(kernel.threads_per_row().unwrap_or(1))
 }
 
 /// Share of the threads given to a row that find a non-zero there, over all steps, from the quantiles: each stands for

@@ -7,6 +7,7 @@ use super::size_classes::SizeClasses;
 use super::trained::Trained;
 use super::{Learner, LearningSample, enough_real};
 use crate::accuracy::Accuracy;
+use crate::baseline::positive_or;
 use crate::{LogInterval, PredictError, Storable, packed};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -89,8 +90,10 @@ impl<'a, L: Learner> LearnedGroup<'a, L> {
         if all.is_empty() {
             return None;
         }
-        let floors: BTreeMap<Kernel, f64> =
-            samples.iter().filter_map(|(kernel, own)| Some((*kernel, floor_s(least(own)?, facts)))).collect();
+        let floors: BTreeMap<Kernel, f64> = samples
+            .iter()
+            .filter_map(|(kernel, own)| Some((*kernel, positive_or(facts.launch_s.0, least(own)?.0))))
+            .collect();
         let (learned, predicted) = rayon::join(
             || L::learn(&L::taught(&all), facts),
             || held_out::<L>(&all, folds, facts, |kernel| floors[&kernel]),
@@ -131,9 +134,9 @@ impl LearnedKernel {
         self.kernel
     }
 
-    /// Lower bound of predictions.
+    /// Lower bound of predictions: the launch cost of the device, or where that is unknown the shortest time that was measured.
     pub(super) fn floor_s(&self, facts: &DeviceFacts) -> f64 {
-        floor_s(self.least, facts)
+        positive_or(facts.launch_s.0, self.least.0)
     }
 }
 
@@ -251,13 +254,6 @@ impl<L: Learner> Storable for LearnedModel<L> {
         packed::end(body)?;
         Ok(Self { groups, ..self })
     }
-}
-
-/// Lower bound of any product: the launch cost of the device, or where that is unknown the shortest time that was
-/// measured.
-fn floor_s(least: Seconds, facts: &DeviceFacts) -> f64 {
-    let launch = facts.launch_s.0;
-    if launch.is_finite() && launch > 0.0 { launch } else { least.0 }
 }
 
 /// Between the floor and what stays finite; `min` and `max` drop a NaN.

@@ -2,7 +2,7 @@
 
 use super::model::within;
 use super::{LearnedKernel, LearnedModel, Learner};
-use crate::{Model, PredictError, Prediction, Term};
+use crate::{Model, PredictError, Predicted, Prediction, Term};
 use rayon::prelude::*;
 use sparsight_kernels::{Candidate, DeviceFacts};
 use sparsight_matrix::{Features, Seconds};
@@ -40,7 +40,7 @@ impl<L: Learner> LearnedPredictor<'_, L> {
     }
 
     /// Predictions of candidates that differ in their block size alone.
-    fn blocks(&self, blocks: &[Candidate], features: &Features) -> Vec<Result<Prediction, PredictError>> {
+    fn blocks(&self, blocks: &[Candidate], features: &Features) -> Vec<Predicted> {
         let Some(first) = blocks.first() else { return Vec::new() };
         let Some((kernel, learned)) = self.learned(first) else {
             return blocks.iter().map(|candidate| Err(Self::not_fitted(candidate))).collect();
@@ -71,15 +71,11 @@ impl<L: Learner> Model for LearnedPredictor<'_, L> {
         L::NAME
     }
 
-    fn predict(&self, candidate: &Candidate, features: &Features) -> Result<Prediction, PredictError> {
+    fn predict(&self, candidate: &Candidate, features: &Features) -> Predicted {
         self.blocks(std::slice::from_ref(candidate), features).swap_remove(0)
     }
 
-    fn predict_each(
-        &self,
-        candidates: &[Candidate],
-        features: &Features,
-    ) -> Vec<Result<Prediction, PredictError>> {
+    fn predict_each(&self, candidates: &[Candidate], features: &Features) -> Vec<Predicted> {
         let alike = |a: &Candidate, b: &Candidate| (a.kernel, a.dtype) == (b.kernel, b.dtype);
         let kernels = candidates.par_chunk_by(alike);
         kernels.flat_map_iter(|blocks| self.blocks(blocks, features)).collect()

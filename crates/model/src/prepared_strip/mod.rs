@@ -15,8 +15,9 @@ mod lines;
 mod runs;
 mod strip_counts;
 
+use crate::baseline::reuse;
 use crate::row_length_rule::Statistic;
-use crate::strip_predictor::{StripPredictor, reuse};
+use crate::strip_predictor::StripPredictor;
 use crate::{FittedCandidate, Footprint, PlacementRule, RowLengthRule};
 use lines::Lines;
 use runs::{Key, Runs};

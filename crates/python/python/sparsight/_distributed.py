@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from ._errors import BadVector, SparsightError
 from ._on_gpus import OnGpus
 from ._products import Products, of_column
 
-__all__ = ["DistributedOperator", "Piece", "on_host"]
+__all__ = ["DistributedOperator", "OnSeveralGpus", "Piece", "on_host"]
 
 
 class Piece:
@@ -61,7 +61,70 @@ class Piece:
         return f"<sparsight.Piece of {len(self):,} entries, {self.dtype} on {self.device}>"
 
 
-class DistributedOperator(Products):
+class OnSeveralGpus(Products):
+    """A matrix whose rows are dealt out to GPUs, of one process or of several."""
+
+    # How A^T is prepared.
+    _of_its_own: str
+
+    def __init__(self, core, matrix):
+        super().__init__(matrix.dtype, matrix.shape)
+        self._core, self._index, self._nnz = core, None, matrix.nnz
+        self._predicted = None
+
+    @property
+    def nnz(self) -> int:
+        """Non-zeros of the whole matrix."""
+        return self._nnz
+
+    @property
+    def preparation_s(self) -> float:
+        """Seconds of conversion and upload, of the GPU of this process where they took longest."""
+        return self._core.preparation_s
+
+    @property
+    def predicted(self) -> OnGpus:
+        """Prediction: the time with its interval, the limit, the exchange, and the share of each GPU."""
+        if self._predicted is None:
+            self._predicted = OnGpus(json.loads(self._core.planned_json)["gpus"][0])
+        return self._predicted
+
+    @property
+    def predicted_s(self) -> float:
+        """Seconds of one product with vectors that stay on the GPUs."""
+        return self.predicted.predicted_s
+
+    def rmatvec(self, x: Any) -> Any:
+        """Not supported: plan A^T as a matrix of its own."""
+        raise self._no_transpose()
+
+    def rmatmat(self, X: Any) -> Any:
+        """Not supported: plan the transpose as a matrix of its own."""
+        raise self._no_transpose()
+
+    def _adjoint(self):
+        raise self._no_transpose()
+
+    def _transpose(self):
+        raise self._no_transpose()
+
+    def _no_transpose(self):
+        return SparsightError("A^T is not dealt out with A", self._of_its_own)
+
+    def free(self) -> None:
+        """Gives the memory of the matrix back now, on all its GPUs; also at the end of ``with op:``. Pieces keep theirs. Of several
+        processes, all do it.
+        """
+        self._core.free()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.free()
+
+
+class DistributedOperator(OnSeveralGpus):
     """A matrix of which each GPU has some rows, ``op @ x`` with vectors of numpy or of torch on the host.
 
     x is dealt out, multiplied and y gathered; what GPUs need of each other goes over NCCL. It is a
@@ -76,10 +139,7 @@ class DistributedOperator(Products):
 
     _takes_from_gpus = "scatter(x) takes a vector on the host to the GPUs, multiply(xs) works on what lies there"
 
-    def __init__(self, core, matrix):
-        super().__init__(matrix.dtype, matrix.shape)
-        self._core, self._index, self._nnz = core, None, matrix.nnz
-        self._predicted = None
+    _of_its_own = "plan(A.T.tocsr()).prepare(devices=...) is an operator of its own"
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -92,31 +152,9 @@ class DistributedOperator(Products):
         return ", ".join(self.devices)
 
     @property
-    def nnz(self) -> int:
-        """Non-zeros of the matrix."""
-        return self._nnz
-
-    @property
     def memory_bytes(self) -> tuple[int, ...]:
         """Memory of the matrix on each GPU, with buffers of the exchange, without x and y, in bytes."""
         return tuple(self._core.memory_bytes)
-
-    @property
-    def preparation_s(self) -> float:
-        """Seconds of conversion and upload, of the GPU where they took longest."""
-        return self._core.preparation_s
-
-    @property
-    def predicted(self) -> OnGpus:
-        """Prediction: the time with its interval, the limit, the exchange, and the share of each GPU."""
-        if self._predicted is None:
-            self._predicted = OnGpus(json.loads(self._core.planned_json)["gpus"][0])
-        return self._predicted
-
-    @property
-    def predicted_s(self) -> float:
-        """Seconds of one product with vectors that stay on the GPUs."""
-        return self.predicted.predicted_s
 
     def matvec(self, x: Any, out: Any = None, alpha: float = 1.0, beta: float = 0.0) -> Any:
         """y = alpha A x + beta y with vectors on the host.
@@ -144,20 +182,6 @@ class DistributedOperator(Products):
         if getattr(x, "ndim", 1) == 2 and x.shape[1] == 1:
             return of_column(x, lambda vector: self.matvec(vector, out, alpha, beta))
         return _vectors.kind_of(x).multiply(self, x, out, alpha, beta, None)
-
-    def rmatvec(self, x: Any) -> Any:
-        """Not supported: plan A^T as a matrix of its own."""
-        raise _no_transpose()
-
-    def rmatmat(self, X: Any) -> Any:
-        """Not supported: plan the transpose as a matrix of its own."""
-        raise _no_transpose()
-
-    def _adjoint(self):
-        raise _no_transpose()
-
-    def _transpose(self):
-        raise _no_transpose()
 
     def zeros(self) -> list[Piece]:
         """An x that stays on the GPUs, all 0: a :class:`Piece` for each."""
@@ -235,24 +259,10 @@ class DistributedOperator(Products):
         self._core.gather(cores, out)
         return out
 
-    def free(self) -> None:
-        """Gives the memory of the matrix back now, on all GPUs; also at the end of ``with op:``. Pieces keep theirs."""
-        self._core.free()
-
-    def __enter__(self) -> DistributedOperator:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.free()
-
     def __repr__(self):
         rows, columns = self.shape
         freed = ", freed" if self._core.is_freed else ""
         return f"<sparsight.DistributedOperator {rows:,} x {columns:,} on {self.device}{freed}>"
-
-
-def _no_transpose():
-    return SparsightError("A^T is not dealt out with A", "plan(A.T.tocsr()).prepare(devices=...) is an operator of its own")
 
 
 def on_host(what, array):

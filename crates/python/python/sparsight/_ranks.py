@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from typing import Any
@@ -10,15 +9,14 @@ from typing import Any
 import numpy as np
 
 from . import _core, _vectors
-from ._distributed import Piece, on_host
+from ._distributed import OnSeveralGpus, Piece, on_host
 from ._errors import BadVector, NoGpu, SparsightError
-from ._on_gpus import OnGpus
-from ._products import Products, of_column
+from ._products import of_column
 
 __all__ = ["RankOperator", "prepared_by_ranks"]
 
 
-class RankOperator(Products):
+class RankOperator(OnSeveralGpus):
     """Share of one process in a matrix of which each process of a group has some rows, each on its GPU.
 
     All processes make it together, and do together what is marked so: :meth:`multiply`, ``op @ x``, :meth:`gather`. Vectors that stay on
@@ -34,9 +32,11 @@ class RankOperator(Products):
 
     _takes_from_gpus = "scatter(x) takes a vector on the host to the GPU, multiply(x) works on what lies there"
 
+    _of_its_own = "plan(A.T.tocsr()).prepare(ranks=...) is an operator of its own"
+
     def __init__(self, core, matrix, group):
-        super().__init__(matrix.dtype, matrix.shape)
-        self._core, self._group, self._index, self._nnz = core, group, None, matrix.nnz
+        super().__init__(core, matrix)
+        self._group = group
         rows, columns = core.own_lengths
         self._rows, self._columns = np.empty(rows, np.int64), np.empty(columns, np.int64)
         core.own(False, self._rows)
@@ -68,29 +68,9 @@ class RankOperator(Products):
         return self._columns
 
     @property
-    def nnz(self) -> int:
-        """Non-zeros of the whole matrix."""
-        return self._nnz
-
-    @property
     def memory_bytes(self) -> int:
         """Memory of this process's share on its GPU, with buffers of the exchange, without x and y, in bytes."""
         return self._core.memory_bytes
-
-    @property
-    def preparation_s(self) -> float:
-        """Seconds of conversion and upload in this process."""
-        return self._core.preparation_s
-
-    @property
-    def predicted(self) -> OnGpus:
-        """Prediction of the product, as for :class:`DistributedOperator`."""
-        return OnGpus(json.loads(self._core.planned_json)["gpus"][0])
-
-    @property
-    def predicted_s(self) -> float:
-        """Seconds of one product with vectors that stay on the GPUs."""
-        return self.predicted.predicted_s
 
     def zeros(self) -> Piece:
         """An x that stays on the GPUs, all 0: the entries of this process."""
@@ -165,30 +145,6 @@ class RankOperator(Products):
         y = self.gather(self.multiply(piece, alpha=alpha))
         out[:] = y if beta == 0.0 else y + beta * out
         return out
-
-    def rmatvec(self, x: Any) -> Any:
-        """Not supported: plan A^T as a matrix of its own."""
-        raise _no_transpose()
-
-    def rmatmat(self, X: Any) -> Any:
-        """Not supported: plan the transpose as a matrix of its own."""
-        raise _no_transpose()
-
-    def _adjoint(self):
-        raise _no_transpose()
-
-    def _transpose(self):
-        raise _no_transpose()
-
-    def free(self) -> None:
-        """Gives the memory of the matrix back now; also at the end of ``with op:``. All processes do it. Pieces keep theirs."""
-        self._core.free()
-
-    def __enter__(self) -> RankOperator:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.free()
 
     def __repr__(self):
         rows, columns = self.shape
@@ -293,10 +249,6 @@ def what_differs(ours, theirs):
         if theirs[name] != value:
             return f"{name} is {theirs[name]}, and {value} there"
     return next((f"it also says {name}" for name in theirs if name not in ours), None)
-
-
-def _no_transpose():
-    return SparsightError("A^T is not dealt out with A", "plan(A.T.tocsr()).prepare(ranks=...) is an operator of its own")
 
 
 def _core_of(what, piece):

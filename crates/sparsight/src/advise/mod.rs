@@ -21,11 +21,12 @@ pub use verdict::{TIE, Verdict};
 
 use crate::missing::Missing;
 use crate::model_name::ModelName;
-use crate::predict::Predictor;
+use crate::predict::{Answered, Predictor};
 use crate::{Error, Profile};
+use serde::Serialize;
 use sparsight_kernels::{Candidate, DeviceKind, feasible, useful_bytes};
 use sparsight_matrix::{Bytes, Dtype, Features, Infeasible, Limits, Seconds};
-use sparsight_model::{PlacementRule, PredictError, Prediction, RowLengthRule};
+use sparsight_model::{PlacementRule, Prediction, RowLengthRule};
 use std::fmt;
 
 /// The question.
@@ -76,25 +77,31 @@ pub struct Advice {
 }
 
 /// A candidate with its prediction.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Advised {
-    /// Candidate.
+    /// Candidate; answers name it before.
+    #[serde(skip)]
     pub candidate: Candidate,
     /// Predicted time with its interval.
+    #[serde(flatten)]
     pub prediction: Prediction,
     /// The model that said so; never [`ModelName::Best`].
     pub model: ModelName,
     /// Matrix, x and y in this format without padding: what one product cannot avoid moving.
     pub bytes: Bytes,
     /// Memory of the matrix on the device in this format, without x and y.
+    #[serde(rename = "memory_bytes")]
     pub memory: Bytes,
     /// [`bytes`](Advised::bytes) over the predicted time, as a fraction of the device's copy bandwidth; above 1 is "from
     /// cache". `None` if the device's bandwidth is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub bandwidth_fraction: Option<f64>,
     /// Conversion and upload, and what the vendor's library does beforehand; `None` if the profile did not measure them.
+    #[serde(rename = "conversion_s", skip_serializing_if = "Option::is_none")]
     pub preparation: Option<Seconds>,
     /// Products after which it has caught up with [`Advice::run_now`], both with conversion and upload. `Some(0)` for that
     /// itself; `None` if never.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub pays_off_after: Option<u64>,
 }
 
@@ -259,7 +266,7 @@ impl Advisor<'_> {
         predictor: &Predictor<'_>,
         candidates: &[Candidate],
         features: &Features,
-    ) -> Vec<Result<(ModelName, Prediction), PredictError>> {
+    ) -> Vec<Answered> {
         let between = self.profile.mixed_precision();
         let [single, double] = [Dtype::F32, Dtype::F64].map(|dtype| {
             let asked: Vec<Candidate> = candidates.iter().map(|c| Candidate { dtype, ..*c }).collect();

@@ -2,10 +2,9 @@
 
 use super::{
     Answer, DeviceSummary, MatrixSummary, MeasuredOutcome, NamedCandidate, NextRunAnswer, PlannedMatrix,
-    PredictedInterval, ReorderedAnswer, Structure,
+    ReorderedAnswer, Structure,
 };
 use crate::advise::{Advised, Reason, RunNow, Verdict, Why};
-use crate::model_name::ModelName;
 use crate::profile::{Nearby, Provenance};
 use crate::run::Verified;
 use crate::{Advice, Objective, Profile};
@@ -35,7 +34,7 @@ pub struct AdviseAnswer {
     pub reordered: Option<ReorderedAnswer>,
     /// Effect of storing the values in `f32`; absent if not asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub narrowing: Option<NarrowingAnswer>,
+    pub narrowing: Option<Narrowing>,
     /// Verdict; absent if no candidate is possible.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<VerdictAnswer>,
@@ -47,7 +46,7 @@ pub struct AdviseAnswer {
     pub next_run: Option<NextRunAnswer>,
     /// The matrices that were learned from and are most like this one; absent where the profile keeps none.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub nearby: Option<NearbyAnswer>,
+    pub nearby: Option<Nearby>,
     /// Row lengths and positions of the non-zeros; absent if not computed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub structure: Option<Structure>,
@@ -94,51 +93,6 @@ impl AdviceProvenance {
     #[must_use]
     pub fn with_command(self, command: String, date: String) -> Self {
         Self { command: Some(command), date: Some(date), ..self }
-    }
-}
-
-/// Distance of the matrix to the training matrices: see [`Nearby`].
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct NearbyAnswer {
-    /// Share of the training matrices that are closer to their nearest neighbour than this matrix is to its own.
-    pub farther_than: f64,
-    /// The nearest of them, the nearest first.
-    pub nearest: Vec<NearMatrix>,
-}
-
-/// A matrix that was learned from.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct NearMatrix {
-    /// Name in the corpus.
-    pub matrix: String,
-    /// Distance in standard deviations of the training matrices, a quadratic mean over all quantities.
-    pub distance: f64,
-}
-
-impl From<Nearby> for NearbyAnswer {
-    fn from(nearby: Nearby) -> Self {
-        let near = |(matrix, distance)| NearMatrix { matrix, distance };
-        Self { farther_than: nearby.farther_than, nearest: nearby.nearest.into_iter().map(near).collect() }
-    }
-}
-
-/// Effect of rounding the values of the matrix to `f32`: see [`Narrowing`].
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct NarrowingAnswer {
-    /// y changes by at most this times `sum_j |a_ij x_j|` in row i.
-    pub relative_error: f64,
-    /// Values that change.
-    pub changed: u64,
-    /// Number of values below the normal range of `f32`.
-    pub below_normal: u64,
-    /// Number of values that `f32` cannot hold; if there are any, no candidate in mixed precision is ranked.
-    pub too_large: u64,
-}
-
-impl From<Narrowing> for NarrowingAnswer {
-    fn from(narrowing: Narrowing) -> Self {
-        let Narrowing { relative_error, changed, below_normal, too_large } = narrowing;
-        Self { relative_error, changed, below_normal, too_large }
     }
 }
 
@@ -289,7 +243,6 @@ impl AdviseAnswer {
         let candidates = ranked.chain(refused).collect();
         let device = profile.into();
         let verdict = advice.verdict(products).as_ref().map(VerdictAnswer::from);
-        let (reordered, narrowing, next_run) = (None, None, None);
         Self {
             matrix,
             device,
@@ -297,11 +250,11 @@ impl AdviseAnswer {
             products,
             placement,
             row_length,
-            reordered,
-            narrowing,
+            reordered: None,
+            narrowing: None,
             verdict,
             reasons: Vec::new(),
-            next_run,
+            next_run: None,
             nearby: None,
             structure: None,
             plan: None,
@@ -311,31 +264,10 @@ impl AdviseAnswer {
         }
     }
 
-    /// Adds the training matrices that are most like this one.
-    #[must_use]
-    pub fn with_nearby(mut self, nearby: Option<Nearby>) -> Self {
-        self.nearby = nearby.map(NearbyAnswer::from);
-        self
-    }
-
-    /// Adds row lengths and positions of the non-zeros.
-    #[must_use]
-    pub fn with_structure(mut self, structure: Option<Structure>) -> Self {
-        self.structure = structure;
-        self
-    }
-
     /// Adds the reasons for the time of a product.
     #[must_use]
     pub fn with_reasons(mut self, reasons: Vec<Reason>) -> Self {
         self.reasons = reasons.into_iter().map(ReasonAnswer::from).collect();
-        self
-    }
-
-    /// Adds the best cut of the rows into parts.
-    #[must_use]
-    pub fn with_plan(mut self, plan: Option<PlannedMatrix>) -> Self {
-        self.plan = plan;
         self
     }
 
@@ -346,25 +278,11 @@ impl AdviseAnswer {
         self
     }
 
-    /// Adds the gain by reordering.
-    #[must_use]
-    pub fn with_reordered(mut self, reordered: Option<ReorderedAnswer>) -> Self {
-        self.reordered = reordered;
-        self
-    }
-
-    /// Adds the effect of storing the values in `f32`.
-    #[must_use]
-    pub fn with_narrowing(mut self, narrowing: Option<NarrowingAnswer>) -> Self {
-        self.narrowing = narrowing;
-        self
-    }
-
     /// Adds measured times beside the predicted ones, and the expected times of the other candidates.
     #[must_use]
     pub fn with_verified(mut self, verified: Option<&Verified>) -> Self {
         let Some(Verified { measured, expected, next, .. }) = verified else { return self };
-        for one in self.candidates.iter_mut().filter(|one| one.prediction.is_some()) {
+        for one in self.candidates.iter_mut().filter(|one| one.advised.is_some()) {
             let id = &one.candidate.id;
             one.outcome = measured.get(id).map(MeasuredOutcome::from);
             one.expected = expected.expected(id).filter(|_| one.outcome.is_none()).map(Expected::from);
@@ -379,7 +297,7 @@ impl AdviseAnswer {
         let named: Vec<Candidate> = self.verdict.iter().flat_map(VerdictAnswer::named).collect();
         let mut ranked = 0;
         self.candidates.retain(|one| {
-            let is_ranked = one.prediction.is_some();
+            let is_ranked = one.advised.is_some();
             ranked += usize::from(is_ranked);
             !is_ranked || ranked <= top || one.outcome.is_some() || named.contains(&one.candidate.id)
         });
@@ -393,27 +311,9 @@ pub struct AdvisedCandidate {
     /// The candidate.
     #[serde(flatten)]
     pub candidate: NamedCandidate,
-    /// Predicted time; absent if the candidate is not ranked, as are the fields that follow.
+    /// Predicted time and what it takes; absent if the candidate is not ranked.
     #[serde(flatten)]
-    pub prediction: Option<PredictedInterval>,
-    /// The model that said so.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub model: Option<ModelName>,
-    /// Matrix, x and y in this format without padding: what one product cannot avoid moving.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub bytes: Option<Bytes>,
-    /// Memory of the matrix on the device in this format, without x and y.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub memory_bytes: Option<Bytes>,
-    /// `bytes` over the predicted time, as a fraction of the device's copy rate; above 1 from a cache.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub bandwidth_fraction: Option<f64>,
-    /// Conversion and upload, and what the vendor's library does beforehand, seconds; absent if not measured.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub conversion_s: Option<Seconds>,
-    /// Products after which that has paid against the `run_now` of the verdict; 0 for that itself, absent if never.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub pays_off_after: Option<u64>,
+    pub advised: Option<Advised>,
     /// Conversion, upload and all products, seconds; absent if one product counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_all_s: Option<Seconds>,
@@ -428,43 +328,19 @@ pub struct AdvisedCandidate {
 impl AdvisedCandidate {
     /// Answer from a ranked candidate; `in_all_s` is [`AdvisedCandidate::in_all_s`].
     pub fn ranked(advised: &Advised, in_all_s: Option<Seconds>) -> Self {
-        Self {
-            candidate: advised.candidate.into(),
-            prediction: Some((&advised.prediction).into()),
-            model: Some(advised.model),
-            bytes: Some(advised.bytes),
-            memory_bytes: Some(advised.memory),
-            bandwidth_fraction: advised.bandwidth_fraction,
-            conversion_s: advised.preparation,
-            pays_off_after: advised.pays_off_after,
-            in_all_s,
-            outcome: None,
-            expected: None,
-        }
+        let candidate = advised.candidate.into();
+        Self { candidate, advised: Some(advised.clone()), in_all_s, outcome: None, expected: None }
     }
 
     /// Candidates that are impossible or not predictable.
     pub fn refused(candidate: Candidate, why: &Why) -> Self {
-        Self {
-            candidate: candidate.into(),
-            prediction: None,
-            model: None,
-            bytes: None,
-            memory_bytes: None,
-            bandwidth_fraction: None,
-            conversion_s: None,
-            pays_off_after: None,
-            in_all_s: None,
-            expected: None,
-            outcome: Some(match why {
-                Why::Unmeasured(reason) => {
-                    MeasuredOutcome::Unmeasured { infeasible: reason.clone(), unmeasured: true }
-                }
-                Why::Infeasible(_) | Why::NoModel(_) => {
-                    MeasuredOutcome::Infeasible { infeasible: why.to_string() }
-                }
-            }),
-        }
+        let infeasible = why.to_string();
+        let outcome = match why {
+            Why::Unmeasured(_) => MeasuredOutcome::Unmeasured { infeasible, unmeasured: true },
+            Why::Infeasible(_) | Why::NoModel(_) => MeasuredOutcome::Infeasible { infeasible },
+        };
+        let candidate = candidate.into();
+        Self { candidate, advised: None, in_all_s: None, outcome: Some(outcome), expected: None }
     }
 }
 
@@ -503,6 +379,6 @@ mod tests {
         assert_eq!(ranked.iter().map(|one| one.candidate.id).collect::<Vec<_>>(), kept);
         assert!(ranked.iter().all(|one| one.expected.is_some() != (one.candidate.id == fifth)));
         assert!(!refused.is_empty() && refused.len() == advice.refused.len());
-        assert!(refused.iter().all(|one| one.prediction.is_none() && one.outcome.is_some()));
+        assert!(refused.iter().all(|one| one.advised.is_none() && one.outcome.is_some()));
     }
 }

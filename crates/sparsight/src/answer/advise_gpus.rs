@@ -189,13 +189,8 @@ impl AdviseGpusAnswer {
         links: LinksAnswer,
         all: Vec<Result<OnGpus, TooFewGpus>>,
     ) -> Result<Self, Error> {
-        let (mut gpus, mut too_few) = (Vec::new(), Vec::new());
-        for one in all {
-            match one {
-                Ok(on) => gpus.push(on),
-                Err(few) => too_few.push(few),
-            }
-        }
+        let gpus: Vec<OnGpus> = all.iter().flatten().cloned().collect();
+        let too_few: Vec<TooFewGpus> = all.into_iter().filter_map(Result::err).collect();
         let Some(best) = best(&gpus) else {
             let most = too_few.iter().max_by_key(|few| few.count);
             let why = most.map_or_else(String::new, |few| format!("on {}, {}", few.counted(), few.why));
@@ -208,23 +203,17 @@ impl AdviseGpusAnswer {
 /// Makes an [`OnGpus`] of one matrix for each number of GPUs of one kind, compared with one GPU if that can hold the matrix.
 #[derive(Debug, Clone, Copy)]
 pub struct NumbersOfGpus<'a, T: Scalar> {
-    matrix: &'a Csr<T>,
-    advisor: Advisor<'a>,
-    advice: &'a Advice,
-    objective: &'a Objective,
+    /// The matrix.
+    pub matrix: &'a Csr<T>,
+    /// Predicts for one of the GPUs.
+    pub advisor: Advisor<'a>,
+    /// Advice for the matrix on one GPU.
+    pub advice: &'a Advice,
+    /// The question.
+    pub objective: &'a Objective,
 }
 
 impl<'a, T: Scalar> NumbersOfGpus<'a, T> {
-    /// `advice` is that for the matrix on one GPU.
-    pub fn new(
-        matrix: &'a Csr<T>,
-        advisor: Advisor<'a>,
-        advice: &'a Advice,
-        objective: &'a Objective,
-    ) -> Self {
-        Self { matrix, advisor, advice, objective }
-    }
-
     /// The best candidate on one GPU; `None` if one cannot hold the matrix.
     pub fn best_on_one(&self) -> Option<&'a Advised> {
         self.advice.ours().next()

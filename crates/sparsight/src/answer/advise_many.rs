@@ -1,9 +1,10 @@
 //! `advise` for several matrices: what to use for each, and what that gains over all of them.
 
-use super::{Answer, DeviceSummary, MatrixSummary, NarrowingAnswer, PredictedInterval, VerdictAnswer};
+use super::{Answer, DeviceSummary, MatrixSummary, VerdictAnswer};
 use crate::{Advice, Profile};
 use serde::Serialize;
-use sparsight_matrix::{Bytes, Dtype, Seconds};
+use sparsight_matrix::{Bytes, Dtype, Narrowing, Seconds};
+use sparsight_model::Prediction;
 use sparsight_model::accuracy::geometric_mean;
 
 /// `sparsight/advise-many/1`: what to use for each of several matrices.
@@ -36,7 +37,7 @@ pub struct AdvisedMatrix {
     pub verdict: Option<VerdictAnswer>,
     /// Time of the best.
     #[serde(flatten)]
-    pub prediction: Option<PredictedInterval>,
+    pub prediction: Option<Prediction>,
     /// Memory of the matrix on the device in it, without x and y.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<Bytes>,
@@ -48,7 +49,7 @@ pub struct AdvisedMatrix {
     pub pays_off_after: Option<u64>,
     /// Effect of storing the values in `f32`; absent unless mixed precision was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub narrowing: Option<NarrowingAnswer>,
+    pub narrowing: Option<Narrowing>,
 }
 
 impl AdvisedMatrix {
@@ -58,7 +59,7 @@ impl AdvisedMatrix {
         Self {
             matrix,
             verdict: advice.verdict(products).as_ref().map(VerdictAnswer::from),
-            prediction: best.map(|best| (&best.prediction).into()),
+            prediction: best.map(|best| best.prediction.clone()),
             memory_bytes: best.map(|best| best.memory),
             conversion_s: best.and_then(|best| best.preparation),
             pays_off_after: best.and_then(|best| best.pays_off_after),

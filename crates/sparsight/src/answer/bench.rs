@@ -1,12 +1,12 @@
 //! `bench`: every candidate that fits, run and timed.
 
-use super::{Answer, DeviceSummary, MatrixSummary, MeasuredOutcome, NamedCandidate, NarrowingAnswer};
+use super::{Answer, DeviceSummary, MatrixSummary, MeasuredOutcome, NamedCandidate};
 use crate::bench::MeasuredOwn;
 use crate::records::{ClockRecord, Measured, Outcome};
 use serde::Serialize;
 use sparsight_device::timing::Caches;
 use sparsight_kernels::{DeviceFacts, useful_bytes};
-use sparsight_matrix::{Dtype, Features, Format, Seconds};
+use sparsight_matrix::{Dtype, Features, Format, Narrowing, Seconds};
 
 /// `sparsight/bench/1`: measured times, each of a y that was right.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -46,7 +46,7 @@ pub struct BenchedMatrix {
     pub clock: Option<ClockRecord>,
     /// Effect of storing the values in `f32`; absent if no such candidate was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub narrowing: Option<NarrowingAnswer>,
+    pub narrowing: Option<Narrowing>,
     /// The fastest first, then what has no time, in the order in which it was given.
     pub candidates: Vec<BenchedCandidate>,
 }

@@ -1,7 +1,7 @@
 //! `compare`: one matrix on several devices.
 
 use super::{AdvisedCandidate, Answer, DeviceSummary, MatrixSummary};
-use crate::compare::{Compared, ComparedDevice, Comparison, Contender, Limit, Span};
+use crate::compare::{Compared, ComparedDevice, Comparison, Contender};
 use serde::Serialize;
 use sparsight_kernels::Candidate;
 use sparsight_matrix::Dtype;
@@ -110,67 +110,12 @@ pub struct ComparedCandidate {
     pub advised: AdvisedCandidate,
     /// Figures of the comparison; absent without a prediction.
     #[serde(flatten)]
-    pub numbers: Option<ComparedNumbers>,
+    pub numbers: Option<Compared>,
 }
 
 impl ComparedCandidate {
     fn of(one: &Compared, products: Option<u64>) -> Self {
         let in_all_s = products.and_then(|products| one.in_all(products));
-        Self { advised: AdvisedCandidate::ranked(&one.advised, in_all_s), numbers: Some(one.into()) }
-    }
-}
-
-/// Figures of one candidate in a comparison.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct ComparedNumbers {
-    /// Limiting resource.
-    pub limit: NamedLimit,
-    /// Speedup over the first device; absent if a time is not known, as are the ends of its interval.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub speed: Option<f64>,
-    /// Lower end, from both times' intervals.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub speed_low: Option<f64>,
-    /// Upper end; which is faster is open where the ends enclose 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub speed_high: Option<f64>,
-    /// Products a second, conversion and upload shared among the products to come.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub products_per_s: Option<f64>,
-    /// Products a second for each unit of price; absent without a price.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub products_per_s_per_price: Option<f64>,
-    /// Products a joule; absent without the power.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub products_per_joule: Option<f64>,
-}
-
-impl From<&Compared> for ComparedNumbers {
-    fn from(one: &Compared) -> Self {
-        Self {
-            limit: one.limit.into(),
-            speed: one.speed.map(|speed| speed.ratio),
-            speed_low: one.speed.map(|speed| speed.low),
-            speed_high: one.speed.map(|speed| speed.high),
-            products_per_s: one.time.map(Span::products_per_s),
-            products_per_s_per_price: one.products_per_s_per_price,
-            products_per_joule: one.products_per_joule,
-        }
-    }
-}
-
-/// Limiting resource of a product.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct NamedLimit {
-    /// `launch`, `occupancy`, `cache`, `bandwidth`, `latency` or `unknown`.
-    pub by: &'static str,
-    /// The fraction that made it the limit, see [`Limit`]; absent if unknown.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub fraction: Option<f64>,
-}
-
-impl From<Limit> for NamedLimit {
-    fn from(limit: Limit) -> Self {
-        Self { by: limit.name(), fraction: limit.fraction() }
+        Self { advised: AdvisedCandidate::ranked(&one.advised, in_all_s), numbers: Some(one.clone()) }
     }
 }

@@ -37,13 +37,6 @@ impl InfoAnswer {
         let matrix = MatrixSummary::of(name, &features);
         Self { matrix, dtype, features, structure: None, formats }
     }
-
-    /// Adds row lengths and positions of the non-zeros.
-    #[must_use]
-    pub fn with_structure(mut self, structure: Structure) -> Self {
-        self.structure = Some(structure);
-        self
-    }
 }
 
 /// A matrix in one format, before it is converted.

@@ -45,7 +45,7 @@ impl KernelSourceAnswer {
         let source = source(&candidate, offset_bytes)?;
         let launch = |step: &sparsight_kernels::LaunchStep| SourceLaunch {
             entry: step.entry,
-            args: step.args.iter().map(|name| (*name).to_owned()).collect(),
+            args: recipe.args(step).into_iter().map(str::to_owned).collect(),
         };
         Some(Self {
             candidate: candidate.into(),

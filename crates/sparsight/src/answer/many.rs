@@ -1,7 +1,7 @@
 //! `info` and `compare` for several matrices: the answers for each, and a mean over them.
 
-use super::compare::ComparedNumbers;
 use super::{Answer, CompareAnswer, InfoAnswer};
+use crate::compare::Compared;
 use serde::Serialize;
 
 /// `sparsight/info-many/1`: the structure of several matrices.
@@ -66,11 +66,11 @@ impl CompareManyAnswer {
         let devices = weighted.first().map_or(0, |(answer, _)| answer.devices.len());
         let of_device = |at: usize| {
             let numbers = weighted.iter().filter_map(|(answer, weight)| {
-                let numbers = answer.devices[at].candidates.first()?.numbers?;
+                let numbers = answer.devices[at].candidates.first()?.numbers.as_ref()?;
                 (*weight > 0.0 && numbers.speed.is_some()).then_some((numbers, *weight))
             });
             let numbers: Vec<_> = numbers.collect();
-            let mean = |of: &dyn Fn(&ComparedNumbers) -> Option<f64>| {
+            let mean = |of: &dyn Fn(&Compared) -> Option<f64>| {
                 let logs = numbers.iter().filter_map(|(numbers, weight)| Some((of(numbers)?.ln(), *weight)));
                 let (sum, weights) = logs
                     .fold((0.0, 0.0), |(sum, weights), (log, weight)| (sum + weight * log, weights + weight));
@@ -79,9 +79,9 @@ impl CompareManyAnswer {
             MeanSpeed {
                 id: weighted[0].0.devices[at].id.clone(),
                 count: numbers.len(),
-                mean_speed: mean(&|n| n.speed),
-                mean_speed_low: mean(&|n| n.speed_low),
-                mean_speed_high: mean(&|n| n.speed_high),
+                mean_speed: mean(&|n| Some(n.speed?.ratio)),
+                mean_speed_low: mean(&|n| Some(n.speed?.low)),
+                mean_speed_high: mean(&|n| Some(n.speed?.high)),
                 mean_products_per_s_per_price: mean(&|n| n.products_per_s_per_price),
                 mean_products_per_joule: mean(&|n| n.products_per_joule),
             }

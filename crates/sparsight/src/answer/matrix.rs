@@ -35,20 +35,9 @@ impl MatrixSummary {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Structure {
     /// Rows by length, shortest first, without lengths that no row has.
-    pub row_lengths: Vec<RowsOfLength>,
+    pub row_lengths: Vec<LengthBin>,
     /// The matrix as a picture.
     pub spy: SpyCells,
-}
-
-/// Rows of about one length.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RowsOfLength {
-    /// Least length, non-zeros.
-    pub from: u64,
-    /// Largest length, non-zeros.
-    pub to: u64,
-    /// Rows that are as long.
-    pub rows: u64,
 }
 
 /// Densities of the cells of a grid over the matrix.
@@ -68,14 +57,7 @@ impl Structure {
 
     /// Structure of `a`. O(nnz), in parallel.
     pub fn of<T: Scalar>(a: &Csr<T>) -> Self {
-        let row_lengths = RowLengths::of(a).binned().into_iter().map(RowsOfLength::from).collect();
-        Self { row_lengths, spy: (&Spy::shaped(a, Self::CELLS)).into() }
-    }
-}
-
-impl From<LengthBin> for RowsOfLength {
-    fn from(LengthBin { from, to, rows }: LengthBin) -> Self {
-        Self { from, to, rows }
+        Self { row_lengths: RowLengths::of(a).binned(), spy: (&Spy::shaped(a, Self::CELLS)).into() }
     }
 }
 

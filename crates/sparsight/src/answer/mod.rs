@@ -60,8 +60,8 @@ mod profile;
 mod reordered;
 
 pub use advise::{
-    AdviceProvenance, AdviseAnswer, AdvisedCandidate, Compared, Expected, NarrowingAnswer, NearMatrix,
-    NearbyAnswer, ReasonAnswer, RunNowAnswer, VerdictAnswer,
+    AdviceProvenance, AdviseAnswer, AdvisedCandidate, Compared, Expected, ReasonAnswer, RunNowAnswer,
+    VerdictAnswer,
 };
 pub use advise_gpus::{
     AdviseGpusAnswer, LinksAnswer, NumbersOfGpus, OnGpus, RowsAnswer, ShareAnswer, TooFewGpus,
@@ -69,16 +69,16 @@ pub use advise_gpus::{
 pub use advise_many::{AdviseManyAnswer, AdvisedMatrix};
 pub use bench::{BenchAnswer, BenchedBefore, BenchedCandidate, BenchedKernel, BenchedMatrix, OwnCandidate};
 pub use break_even::{BreakEvenAnswer, FasterFrom, SizeTried, TimeOnGpus};
-pub use candidate::{Extrapolated, MeasuredOutcome, NamedCandidate, PredictedInterval};
-pub use compare::{CompareAnswer, ComparedCandidate, ComparedNumbers, ComparedProfile, NamedLimit};
+pub use candidate::{MeasuredOutcome, NamedCandidate};
+pub use compare::{CompareAnswer, ComparedCandidate, ComparedProfile};
 pub use compare_gpus::{CompareGpusAnswer, ComparedGpus, ComparedOnGpus, NumbersOfDevice};
 pub use device::{DeviceHere, DeviceSummary, DevicesAnswer, NoCuda};
-pub use gallery::{GalleryAnswer, GalleryGenerator, GalleryParameter};
+pub use gallery::GalleryAnswer;
 pub use info::{FormatSize, InfoAnswer};
 pub use kernel_source::{KernelSourceAnswer, SourceLaunch};
 pub use kernels::{CatalogueKernel, KernelsAnswer};
 pub use many::{CompareManyAnswer, InfoManyAnswer, MeanSpeed};
-pub use matrix::{MatrixSummary, RowsOfLength, SpyCells, Structure};
+pub use matrix::{MatrixSummary, SpyCells, Structure};
 pub use plan::{
     MeasuredPlan, NextRunAnswer, PlanAnswer, PlanVerdict, PlannedMatrix, PlannedPart, PlannedStrategy,
 };

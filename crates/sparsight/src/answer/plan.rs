@@ -1,17 +1,14 @@
 //! `plan`: the optimal partition of each matrix, beside the best single candidate.
 
-use super::{
-    AdviceProvenance, Answer, DeviceSummary, MatrixSummary, NamedCandidate, NarrowingAnswer,
-    PredictedInterval, Structure,
-};
+use super::{AdviceProvenance, Answer, DeviceSummary, MatrixSummary, NamedCandidate, Structure};
 use crate::Plan;
 use crate::model_name::ModelName;
 use crate::partition::{MOST_CUT, Part, Partitioning, Strategy};
 use crate::run::MeasuredPartition;
 use serde::Serialize;
 use sparsight_kernels::{Candidate, Execution, device_bytes};
-use sparsight_matrix::{Bytes, Dtype, Seconds, grouped};
-use sparsight_model::{CutCost, NextRun, PlacementRule, RowLengthRule};
+use sparsight_matrix::{Bytes, Dtype, Narrowing, Seconds, grouped};
+use sparsight_model::{CutCost, NextRun, PlacementRule, Prediction, RowLengthRule};
 use std::fmt::Display;
 
 /// `sparsight/plan/1`: which row blocks, and what runs each.
@@ -72,7 +69,7 @@ pub struct PlannedMatrix {
     pub mixed: Option<PlannedPart>,
     /// Effect of storing the values in `f32`; absent if not asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub narrowing: Option<NarrowingAnswer>,
+    pub narrowing: Option<Narrowing>,
     /// The best of each execution asked for, without those for which no candidate is possible.
     pub strategies: Vec<PlannedStrategy>,
     /// Plans that were run, in turn; absent if none was.
@@ -258,7 +255,7 @@ pub struct PlannedPart {
     pub model: ModelName,
     /// Predicted time of the part by itself, a launch included.
     #[serde(flatten)]
-    pub prediction: PredictedInterval,
+    pub prediction: Prediction,
 }
 
 impl From<&Part> for PlannedPart {
@@ -269,7 +266,7 @@ impl From<&Part> for PlannedPart {
             nnz: part.nnz,
             candidate: part.candidate.into(),
             model: part.model,
-            prediction: (&part.prediction).into(),
+            prediction: part.prediction.clone(),
         }
     }
 }

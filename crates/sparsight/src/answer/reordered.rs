@@ -1,11 +1,12 @@
 //! Predicted gain by reordering rows and columns.
 
-use super::{NamedCandidate, PredictedInterval};
+use super::NamedCandidate;
 use crate::Advice;
 use crate::advise::Advised;
 use serde::Serialize;
 use sparsight_kernels::DeviceFacts;
 use sparsight_matrix::{Features, Seconds};
+use sparsight_model::Prediction;
 
 /// A matrix in another order beside the matrix as it is. Products are compared with x and y in their own order each.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -43,7 +44,7 @@ pub struct BestAsItIs {
     pub candidate: NamedCandidate,
     /// Predicted time.
     #[serde(flatten)]
-    pub prediction: PredictedInterval,
+    pub prediction: Prediction,
 }
 
 impl ReorderedAnswer {
@@ -67,7 +68,7 @@ impl ReorderedAnswer {
             bandwidth: [as_it_is.bandwidth, reordered.bandwidth],
             as_it_is: before.ranked.first().map(|best| BestAsItIs {
                 candidate: best.candidate.into(),
-                prediction: (&best.prediction).into(),
+                prediction: best.prediction.clone(),
             }),
             speedup: best.map(|(before, after)| before.prediction.time.0 / after.prediction.time.0),
             vectors_s: vectors_s(reordered, facts),

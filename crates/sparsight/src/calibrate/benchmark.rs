@@ -1,15 +1,14 @@
 //! A grid of benchmark matrices, run into the journal of a folder.
 
 use super::{Event, Watcher};
-use super::{Grid, Step, instrument};
+use super::{Grid, Point, instrument};
 use crate::Error;
 use crate::bench::Noise;
 use crate::profile::ProfileFolder;
 use crate::records::{BenchmarkOutcome, BenchmarkRecord};
+use sparsight_device::Device;
 use sparsight_device::timing::Stopwatch;
-use sparsight_device::{Device, DeviceError};
 use sparsight_matrix::Dtype;
-use std::cell::Cell;
 
 /// Longest time between two writes of the journal to the disk, in seconds: a loss of power takes no more. Chosen.
 const SYNC_INTERVAL: f64 = 1.0;
@@ -46,42 +45,33 @@ pub fn run_benchmark(
     journal.begin()?;
     let known = journal.records().to_vec();
     let mut since_sync = Stopwatch::start();
-    let total = grid.points().len();
+    let total = grid.points.len();
     *counts = Benchmarked { points: total, left: total, ..Benchmarked::default() };
     for part in grid.parts() {
         let before = total - counts.left;
-        let (mut done, mut stopped, is_new) = (0, None, Cell::new(false));
-        let step = |step: Step<'_>| {
-            done = step.done;
-            let (done, is_new) = (before + done, is_new.take());
-            stopped = watcher(Event::Benchmark { done, total, point: step.point, is_new }).err();
-            stopped.is_none()
-        };
-        let keep = |record: BenchmarkRecord| {
-            is_new.set(true);
-            match &record.outcome {
-                BenchmarkOutcome::Blocks(_) => {
-                    counts.measured += 1;
-                    noise.benchmarked(&record);
+        let each = |done: usize, point: &Point, record: Option<BenchmarkRecord>| {
+            let (done, is_new) = (before + done, record.is_some());
+            if let Some(record) = record {
+                match &record.outcome {
+                    BenchmarkOutcome::Blocks(_) => {
+                        counts.measured += 1;
+                        noise.benchmarked(&record);
+                    }
+                    BenchmarkOutcome::Beyond(_) => counts.beyond += 1,
+                    BenchmarkOutcome::Failed(why) => counts.failed.push((record.clone(), why.clone())),
                 }
-                BenchmarkOutcome::Beyond(_) => counts.beyond += 1,
-                BenchmarkOutcome::Failed(why) => counts.failed.push((record.clone(), why.clone())),
+                journal.append(record)?;
+                if since_sync.elapsed().0 >= SYNC_INTERVAL {
+                    journal.sync()?;
+                    since_sync = Stopwatch::start();
+                }
             }
-            journal.append(record)?;
-            if since_sync.elapsed().0 >= SYNC_INTERVAL {
-                journal.sync()?;
-                since_sync = Stopwatch::start();
-            }
-            Ok(())
+            counts.left = total - done;
+            watcher(Event::Benchmark { done, total, point, is_new })
         };
-        let ran = match part.points()[0].dtype {
-            Dtype::F32 => instrument(of_f32, &part, &known, step, keep),
-            Dtype::F64 | Dtype::Mixed => instrument(of_f64, &part, &known, step, keep),
-        };
-        counts.left -= done;
-        match (ran, stopped) {
-            (Err(Error::Device(DeviceError::Interrupted)), Some(why)) => return Err(why),
-            (ran, _) => ran?,
+        match part.points[0].dtype {
+            Dtype::F32 => instrument(of_f32, &part, &known, each)?,
+            Dtype::F64 | Dtype::Mixed => instrument(of_f64, &part, &known, each)?,
         }
     }
     Ok(())

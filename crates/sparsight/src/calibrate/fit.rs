@@ -3,7 +3,7 @@
 use super::{calibrated, calibration_of};
 use crate::Error;
 use crate::missing::Missing;
-use crate::models::{CalibratedStrip, LearnedKind, Made, Models, registry};
+use crate::models::{CalibratedStrip, LearnedKind, MODELS_SCHEMA, Models, ModelsIndex, registry};
 use crate::profile::ProfileFolder;
 use crate::records::{
     BenchmarkRecord, CorpusRecord, CutRecord, Measured, Outcome, is_plausible, is_plausible_preparation,
@@ -103,18 +103,18 @@ pub(super) fn fit_each(
     for kind in learned_kinds {
         learned.extend(if_enough((kind.fit)(&facts, &samples))?.map(|fitted| (kind.name, fitted)));
     }
-    let models = Models::from(Made {
-        strips,
-        learned,
-        comparison: if_enough(Comparison::fit(&facts, &ranked))?,
-        surroundings: surroundings(learned_from()),
+    let comparison = if_enough(Comparison::fit(&facts, &ranked))?;
+    let index = ModelsIndex {
+        schema: MODELS_SCHEMA.to_owned(),
+        train: Vec::new(),
+        models: BTreeMap::new(),
         preparation: if_enough(fit_preparation(&corpus))?,
         cutting: fit_cutting(&facts, cuts.iter().filter(|cut| trainable(&cut.matrix))),
         mixed: fit_mixed(&in_mixed_precision, &corpus),
-        train: Vec::new(),
         trained_on: learned_from().map(|record| record.matrix.clone()).collect(),
         carried_from: others.iter().map(ProfileFolder::name).collect(),
-    });
+    };
+    let models = Models::made(index, strips, learned, comparison, surroundings(learned_from()));
     Ok(Fitted { models, implausible })
 }
 

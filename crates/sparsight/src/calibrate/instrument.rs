@@ -19,7 +19,7 @@
 //! The coarse grid is a part of it, for a person who waits for the profile of a CPU.
 
 use crate::Error;
-use crate::profile::{ConversionCost, GridName};
+use crate::profile::ConversionCost;
 use crate::records::{BenchmarkOutcome, BenchmarkRecord, BlockTiming, DrawnLengths};
 use sparsight_device::gpu::{ConvertOn, GpuDevice};
 use sparsight_device::timing::{Caches, StoppingRule, measure};
@@ -57,9 +57,10 @@ pub struct Point {
 /// The points of a device.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Grid {
-    name: GridName,
-    points: Vec<Point>,
-    bound: Bytes,
+    /// All points, in the order in which they run.
+    pub points: Vec<Point>,
+    /// Largest matrix that is run; larger ones are only recorded.
+    pub bound: Bytes,
 }
 
 /// A place on a kernel's grid: p and strips of rows.
@@ -69,13 +70,11 @@ impl Grid {
     /// The papers' grid for a device, both placements; matrices of more than `bound` bytes are only recorded. Rows of
     /// one length first, then uniform and normal ones, so that a run that is stopped has what most models need.
     pub fn new(facts: &DeviceFacts, dtypes: &[Dtype], bound: Bytes) -> Self {
-        Self::of(GridName::Full, places, facts, dtypes, bound)
+        Self::of(places, facts, dtypes, bound)
     }
 
-    /// The grid called `name`: the benchmark matrices that `places` names for each kernel and distribution of row lengths, both
-    /// placements.
+    /// The benchmark matrices that `places` names for each kernel and distribution of row lengths, both placements.
     pub fn of(
-        name: GridName,
         places: impl Fn(Kernel, RowLengthDistribution) -> Vec<Place>,
         facts: &DeviceFacts,
         dtypes: &[Dtype],
@@ -100,7 +99,7 @@ impl Grid {
                 }
             }
         }
-        Self { name, points, bound }
+        Self { points, bound }
     }
 
     /// The points with these row lengths alone.
@@ -116,35 +115,14 @@ impl Grid {
     pub fn coarse(self) -> Self {
         let mut grid = self.only(&[RowLengthDistribution::Constant]);
         grid.points.retain(|p| p.kernel.unit() != StripUnit::Rows || [1, 2, 4, 8].contains(&p.strips));
-        Self { name: GridName::Coarse, ..grid }
-    }
-
-    /// Replaces the points, for another selection or order.
-    #[must_use]
-    pub fn with_points(self, points: Vec<Point>) -> Self {
-        Self { points, ..self }
-    }
-
-    /// Largest matrix that is run; larger ones are only recorded.
-    pub fn bound(&self) -> Bytes {
-        self.bound
-    }
-
-    /// Name of the grid in a profile.
-    pub fn name(&self) -> GridName {
-        self.name
+        grid
     }
 
     /// The grid cut where the value type changes: each part is one call of [`instrument`], and all of them in turn
     /// run the points in their order.
     pub fn parts(&self) -> impl Iterator<Item = Self> {
         let runs = self.points.chunk_by(|a, b| a.dtype == b.dtype);
-        runs.map(|points| Self { name: self.name, points: points.to_vec(), bound: self.bound })
-    }
-
-    /// All points, in the order in which they run.
-    pub fn points(&self) -> &[Point] {
-        &self.points
+        runs.map(|points| Self { points: points.to_vec(), bound: self.bound })
     }
 }
 
@@ -168,29 +146,17 @@ fn places(kernel: Kernel, lengths: RowLengthDistribution) -> Vec<Place> {
     means.iter().flat_map(|&p| strips.iter().map(move |&strips| (p, strips))).collect()
 }
 
-/// A finished step, for progress.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Step<'a> {
-    /// Points done or found done, this one included.
-    pub done: usize,
-    /// Points in all.
-    pub total: usize,
-    /// The point.
-    pub point: &'a Point,
-}
-
 /// Runs the points of `grid` with value type `T` that have no times in `known`; those beyond an earlier bound are
-/// tried again if they are within the present one. Each record is handed to `keep` as
-/// soon as it is made; `keep` may stop the run by returning an error. `step` is told of every point.
+/// tried again if they are within the present one. `each` is told of every point, with the number of points done or found done, this
+/// one included, and with the record, if it was made now; it may stop the run by returning an error.
 ///
 /// # Errors
-/// What `keep` returned; [`DeviceError::Interrupted`] when `step` returns `false`.
+/// What `each` returned.
 pub fn instrument<T: Scalar>(
     device: &dyn Device<T>,
     grid: &Grid,
     known: &[BenchmarkRecord],
-    mut step: impl FnMut(Step<'_>) -> bool,
-    mut keep: impl FnMut(BenchmarkRecord) -> Result<(), Error>,
+    mut each: impl FnMut(usize, &Point, Option<BenchmarkRecord>) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let key =
         |r: &BenchmarkRecord| (r.kernel.clone(), r.dtype, r.placement, r.lengths, r.p, r.strips, r.nrows);
@@ -202,7 +168,6 @@ pub fn instrument<T: Scalar>(
         BenchmarkOutcome::Failed(_) => false,
     };
     let known: HashSet<_> = known.iter().filter(still_known).map(key).collect();
-    let total = grid.points.len();
     for (index, point) in grid.points.iter().enumerate().filter(|(_, p)| p.dtype == T::DTYPE) {
         let mut record = BenchmarkRecord {
             kernel: point.kernel.to_string(),
@@ -216,7 +181,8 @@ pub fn instrument<T: Scalar>(
             drawn: None,
             outcome: BenchmarkOutcome::Failed(String::new()),
         };
-        if !known.contains(&key(&record)) {
+        let is_new = !known.contains(&key(&record));
+        if is_new {
             let bound = Bytes(grid.bound.0.min(device.limits().memory.0));
             match point.matrix.rows(bound) {
                 Ok(rows) => {
@@ -226,11 +192,8 @@ pub fn instrument<T: Scalar>(
                 // Rows longer than the matrix is wide happen on devices with small strips.
                 Err(reason) => record.outcome = BenchmarkOutcome::Beyond(reason),
             }
-            keep(record)?;
         }
-        if !step(Step { done: index + 1, total, point }) {
-            return Err(DeviceError::Interrupted.into());
-        }
+        each(index + 1, point, is_new.then_some(record))?;
     }
     Ok(())
 }
@@ -317,6 +280,18 @@ pub fn measure_conversion<T: Scalar>(
     device: &dyn Device<T>,
 ) -> Result<BTreeMap<Format, ConversionCost>, DeviceError> {
     let mut costs = BTreeMap::new();
+    measure_lacking_conversions(device, &mut costs)?;
+    Ok(costs)
+}
+
+/// Adds to `costs` those of the formats that it lacks and that a matrix of [`CONVERTED`] can be held in.
+///
+/// # Errors
+/// Whatever the device reports.
+pub(super) fn measure_lacking_conversions<T: Scalar>(
+    device: &dyn Device<T>,
+    costs: &mut BTreeMap<Format, ConversionCost>,
+) -> Result<(), DeviceError> {
     for recipe in CONVERTED {
         let a = made::<T>(recipe);
         let f = Features::of(&a);
@@ -336,7 +311,7 @@ pub fn measure_conversion<T: Scalar>(
             costs.insert(format, ConversionCost { s_per_byte, on_device: best.on_device });
         }
     }
-    Ok(costs)
+    Ok(())
 }
 
 fn made<T: Scalar>(recipe: &str) -> Csr<T> {

@@ -9,6 +9,7 @@
 //! was. A calibration from a busy machine answers in the process that made it; the next process measures again.
 
 use super::fit::fit_each;
+use super::instrument::measure_lacking_conversions;
 use super::{
     Benchmarked, CPU_CALIBRATION_MATRICES, Calibrated, CalibratedDevice, Event, Grid, Watcher,
     measure_conversion, run_benchmark, write_fitted,
@@ -37,7 +38,7 @@ pub fn cpu_calibration_folder(facts: &DeviceFacts) -> Option<PathBuf> {
 
 /// The recipes of [`CPU_CALIBRATION_MATRICES`].
 fn cpu_calibration_recipes() -> impl Iterator<Item = Recipe> {
-    CPU_CALIBRATION_MATRICES.iter().map(|recipe| recipe.parse().expect("recipes of the gallery"))
+    CPU_CALIBRATION_MATRICES.lines().map(|recipe| recipe.parse().expect("recipes of the gallery"))
 }
 
 /// The name of a generated matrix in records.
@@ -157,9 +158,7 @@ pub fn complete_device(
 ) -> Result<(), Error> {
     let before = (known.conversion.len(), known.grid);
     if Format::all().any(|format| !known.conversion.contains_key(&format)) {
-        for (format, cost) in measure_conversion(device)? {
-            known.conversion.entry(format).or_insert(cost);
-        }
+        measure_lacking_conversions(device, &mut known.conversion)?;
     }
     if let Some(grid) = grid {
         // A folder without benchmark matrices has no grid yet.
@@ -184,7 +183,7 @@ fn measure_matrices(
     let how = Bench::of_a_corpus(seed);
     let mut corpus = folder.corpus()?;
     corpus.begin()?;
-    let (mut new, total) = (0, CPU_CALIBRATION_MATRICES.len());
+    let (mut new, total) = (0, CPU_CALIBRATION_MATRICES.lines().count());
     for (at, recipe) in cpu_calibration_recipes().enumerate() {
         let name = name_of(&recipe);
         watcher(Event::Matrix { at, total, name: &name })?;

@@ -120,7 +120,7 @@ pub fn measure_distributed<T: Scalar>(
         let candidate = format!("the product on {} GPUs", product.len());
         return Err(DeviceError::WrongResult { candidate, row, got, expected, bound }.into());
     }
-    Ok(measure(|products| product.each(|share, x, y| share.time(products, x, y)).map(slowest), rule)?)
+    timing(product, rule)
 }
 
 /// Times of the slowest rank; all ranks work side by side.
@@ -208,8 +208,12 @@ fn chain(
         row_ptr.push(col_idx.len() as u64);
     }
     let mut product = prepared(devices, links, rows, (row_ptr, col_idx))?;
-    let batch = |products| product.each(|share, x, y| share.time(products, x, y)).map(slowest);
-    Ok(measure(batch, rule)?.time)
+    Ok(timing(&mut product, rule)?.time)
+}
+
+/// Timing of products back to back, of the slowest rank.
+fn timing<T: Scalar>(product: &mut DistributedProduct<T>, rule: &StoppingRule) -> Result<Timing, Error> {
+    Ok(measure(|products| product.each(|share, x, y| share.time(products, x, y)).map(slowest), rule)?)
 }
 
 /// Each GPU gives every other one the same number of bytes, so many in all.

@@ -64,6 +64,13 @@ pub struct PlannedRows {
     pub planned: Option<(Candidate, Prediction)>,
 }
 
+impl PlannedRows {
+    /// The time of the prediction, or an end of its interval; 0 for no rows.
+    fn predicted(&self, which: fn(&Prediction) -> Seconds) -> Seconds {
+        self.planned.as_ref().map_or(Seconds(0.0), |(_, prediction)| which(prediction))
+    }
+}
+
 /// The limit of a product on several GPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GpuLimit {
@@ -212,11 +219,10 @@ impl Advisor<'_> {
                 None => exchanged.push(Exchanged { peer: *peer, gets: 0, gives }),
             }
         }
-        let time = |rows: &PlannedRows| rows.planned.as_ref().map_or(Seconds(0.0), |(_, p)| p.time);
         let times = ShareTimes {
-            interior: time(&interior),
+            interior: interior.predicted(|prediction| prediction.time),
             exchange: links.exchange(rank, &exchanged),
-            boundary: time(&boundary),
+            boundary: boundary.predicted(|prediction| prediction.time),
         };
         let memory = Bytes(held + boundary_held);
         let time = links.product(&times);
@@ -262,16 +268,9 @@ impl DistributedPlan {
         let ShareTimes { interior, exchange, .. } = shares[slowest].times;
         let time = shares[slowest].time;
         let end = |end: fn(&Prediction) -> Seconds| {
-            let of_rows = |rows: &PlannedRows| {
-                rows.planned.as_ref().map_or(Seconds(0.0), |(_, prediction)| end(prediction))
-            };
             let of_share = |share: &PlannedShare| {
-                let times = ShareTimes {
-                    interior: of_rows(&share.interior),
-                    exchange: share.times.exchange,
-                    boundary: of_rows(&share.boundary),
-                };
-                links.product(&times).0
+                let (interior, boundary) = (share.interior.predicted(end), share.boundary.predicted(end));
+                links.product(&ShareTimes { interior, boundary, ..share.times }).0
             };
             Seconds(shares.iter().map(of_share).fold(0.0, f64::max))
         };

@@ -9,52 +9,33 @@ pub(crate) struct Range {
     from: f64,
     to: f64,
     /// Other units with their powers of ten, the likeliest first.
-    others: &'static [(&'static str, i32)],
+    others: Units,
 }
+
+type Units = &'static [(&'static str, i32)];
+
+const RATES: Units = &[("GB/s", 9), ("TB/s", 12), ("MB/s", 6), ("kB/s", 3)];
+const TIMES: Units = &[("us", -6), ("ns", -9), ("ms", -3)];
 
 impl Range {
     /// Rate of a GPU's memory.
-    pub(crate) const MEMORY_RATE: Self = Self {
-        words: "bytes a second, 10 GB/s to 100 TB/s",
-        from: 1e10,
-        to: 1e14,
-        others: &[("GB/s", 9), ("TB/s", 12), ("MB/s", 6), ("kB/s", 3)],
-    };
+    pub(crate) const MEMORY_RATE: Self = Self::new("bytes a second, 10 GB/s to 100 TB/s", 1e10, 1e14, RATES);
     /// Rate of a link from host to GPU, between GPUs or between hosts.
-    pub(crate) const LINK_RATE: Self = Self {
-        words: "bytes a second, 1 MB/s to 100 TB/s",
-        from: 1e6,
-        to: 1e14,
-        others: &[("GB/s", 9), ("TB/s", 12), ("MB/s", 6), ("kB/s", 3)],
-    };
+    pub(crate) const LINK_RATE: Self = Self::new("bytes a second, 1 MB/s to 100 TB/s", 1e6, 1e14, RATES);
     /// An L2 cache.
-    pub(crate) const L2: Self = Self {
-        words: "bytes, 256 KB to 1 GB",
-        from: 256e3,
-        to: 1.1e9,
-        others: &[("MB", 6), ("kB", 3), ("GB", 9)],
-    };
+    pub(crate) const L2: Self =
+        Self::new("bytes, 256 KB to 1 GB", 256e3, 1.1e9, &[("MB", 6), ("kB", 3), ("GB", 9)]);
     /// A GPU's memory.
-    pub(crate) const MEMORY: Self = Self {
-        words: "bytes, 1 MB to 10 TB",
-        from: 1e6,
-        to: 1e13,
-        others: &[("GB", 9), ("MB", 6), ("kB", 3), ("TB", 12)],
-    };
+    pub(crate) const MEMORY: Self =
+        Self::new("bytes, 1 MB to 10 TB", 1e6, 1e13, &[("GB", 9), ("MB", 6), ("kB", 3), ("TB", 12)]);
     /// A kernel launch.
-    pub(crate) const LAUNCH: Self = Self {
-        words: "seconds, 0.1 us to 1 ms",
-        from: 1e-7,
-        to: 1e-3,
-        others: &[("us", -6), ("ns", -9), ("ms", -3)],
-    };
+    pub(crate) const LAUNCH: Self = Self::new("seconds, 0.1 us to 1 ms", 1e-7, 1e-3, TIMES);
     /// A latency of links and queues, which may be none.
-    pub(crate) const LATENCY: Self = Self {
-        words: "seconds, 0 to 1 s",
-        from: 0.0,
-        to: 1.0,
-        others: &[("us", -6), ("ns", -9), ("ms", -3)],
-    };
+    pub(crate) const LATENCY: Self = Self::new("seconds, 0 to 1 s", 0.0, 1.0, TIMES);
+
+    const fn new(words: &'static str, from: f64, to: f64, others: Units) -> Self {
+        Self { words, from, to, others }
+    }
 
     /// # Errors
     /// The fault of `value`, with the value that may have been meant.

@@ -2,13 +2,11 @@
 
 use super::index::KnownKernels;
 use super::model_file;
-use sparsight_kernels::{Candidate, DeviceFacts};
-use sparsight_matrix::Features;
-use sparsight_model::{
-    CrossValidation, LearnedModel, LearnedPredictor, Learner, Model, PredictError, Prediction, Term,
-};
+use sparsight_kernels::DeviceFacts;
+use sparsight_model::{CrossValidation, LearnedModel, LearnedPredictor, Learner, Model};
 use std::any::Any;
 use std::fmt::Debug;
+use std::sync::Arc;
 
 /// A model learned from measured matrices; its kind is told by
 /// [`Models::of`](crate::profile::Models::of).
@@ -28,24 +26,8 @@ pub trait Learned: Any + Debug + Send + Sync {
     /// The kernels that it knows, with their errors.
     fn known(&self) -> KnownKernels;
 
-    /// Predicted times of `candidates` on the device that it was learned on, as [`Model::predict_each`].
-    fn predict_each(
-        &self,
-        facts: &DeviceFacts,
-        candidates: &[Candidate],
-        features: &Features,
-    ) -> Vec<Result<Prediction, PredictError>>;
-
-    /// The numbers behind a prediction, as [`Model::explain`].
-    ///
-    /// # Errors
-    /// As [`Model::explain`].
-    fn explain(
-        &self,
-        facts: &DeviceFacts,
-        candidate: &Candidate,
-        features: &Features,
-    ) -> Result<Vec<Term>, PredictError>;
+    /// The model on the device with `facts`, on which it was learned.
+    fn on<'p>(&'p self, facts: &'p DeviceFacts) -> Arc<dyn Model + 'p>;
 
     /// The bytes of a file with it.
     fn pack(&self) -> Vec<u8>;
@@ -73,57 +55,11 @@ impl<L: Learner + 'static> Learned for LearnedModel<L> {
         KnownKernels { dtypes: self.dtypes().to_vec(), log_errors }
     }
 
-    fn predict_each(
-        &self,
-        facts: &DeviceFacts,
-        candidates: &[Candidate],
-        features: &Features,
-    ) -> Vec<Result<Prediction, PredictError>> {
-        LearnedPredictor { model: self, facts }.predict_each(candidates, features)
-    }
-
-    fn explain(
-        &self,
-        facts: &DeviceFacts,
-        candidate: &Candidate,
-        features: &Features,
-    ) -> Result<Vec<Term>, PredictError> {
-        LearnedPredictor { model: self, facts }.explain(candidate, features)
+    fn on<'p>(&'p self, facts: &'p DeviceFacts) -> Arc<dyn Model + 'p> {
+        Arc::new(LearnedPredictor { model: self, facts })
     }
 
     fn pack(&self) -> Vec<u8> {
         model_file::pack(L::NAME, self)
-    }
-}
-
-/// A learned model on its device.
-#[derive(Debug, Clone, Copy)]
-#[non_exhaustive]
-pub struct LearnedOn<'p> {
-    /// The model.
-    pub model: &'p dyn Learned,
-    /// The device that it was learned on.
-    pub facts: &'p DeviceFacts,
-}
-
-impl Model for LearnedOn<'_> {
-    fn name(&self) -> &'static str {
-        self.model.name()
-    }
-
-    fn predict(&self, candidate: &Candidate, features: &Features) -> Result<Prediction, PredictError> {
-        self.predict_each(std::slice::from_ref(candidate), features).swap_remove(0)
-    }
-
-    fn predict_each(
-        &self,
-        candidates: &[Candidate],
-        features: &Features,
-    ) -> Vec<Result<Prediction, PredictError>> {
-        self.model.predict_each(self.facts, candidates, features)
-    }
-
-    fn explain(&self, candidate: &Candidate, features: &Features) -> Result<Vec<Term>, PredictError> {
-        self.model.explain(self.facts, candidate, features)
     }
 }

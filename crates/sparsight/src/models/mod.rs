@@ -14,7 +14,7 @@ pub(crate) mod registry;
 
 pub use crate::model_name::ModelName;
 pub use index::{IndexedModel, KnownKernels, MODELS_SCHEMA, ModelsIndex};
-pub use learned::{Learned, LearnedOn};
+pub use learned::Learned;
 pub use registry::{LearnedKind, add_models};
 
 pub(crate) use model_file::{Files, Source};
@@ -22,13 +22,11 @@ pub(crate) use model_file::{Files, Source};
 use crate::Error;
 use crate::files::{self, whole_file};
 use serde::{Deserialize, Serialize};
-use sparsight_kernels::Execution;
 use sparsight_model::{
-    Calibration, Comparison, CutCost, LearnedModel, Learner, MixedPrecision, PreparationModel, Storable,
-    StripModel, Surroundings, Variant,
+    Calibration, Comparison, LearnedModel, Learner, Storable, StripModel, Surroundings, Variant,
 };
 use std::any::Any;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
@@ -83,69 +81,9 @@ impl Held {
     }
 }
 
-/// Models as they are made, all of them.
-pub(crate) struct Made {
-    pub(crate) strips: Vec<(Variant, CalibratedStrip)>,
-    pub(crate) learned: Vec<(ModelName, Box<dyn Learned>)>,
-    pub(crate) comparison: Option<Comparison>,
-    /// Places of the matrices in `trained_on`, in their order.
-    pub(crate) surroundings: Option<Surroundings>,
-    pub(crate) preparation: Option<PreparationModel>,
-    pub(crate) cutting: BTreeMap<String, BTreeMap<Execution, CutCost>>,
-    pub(crate) mixed: Option<MixedPrecision>,
-    pub(crate) train: Vec<String>,
-    pub(crate) trained_on: BTreeSet<String>,
-    pub(crate) carried_from: Vec<String>,
-}
-
-impl From<Made> for Models {
-    fn from(made: Made) -> Self {
-        let Made {
-            strips,
-            learned,
-            comparison,
-            surroundings,
-            preparation,
-            cutting,
-            mixed,
-            train,
-            trained_on,
-            carried_from,
-        } = made;
-        let mut held = Held::new(Source::Memory);
-        let mut models = BTreeMap::new();
-        for (variant, strip) in strips {
-            models.insert(variant.name().to_owned(), made_now(variant.name(), CalibratedStrip::FORMAT, None));
-            held.strips.insert(variant, OnceLock::from(strip));
-        }
-        for (model, learned) in learned {
-            let indexed = made_now(model.text(), learned.format(), Some(learned.known()));
-            models.insert(model.to_string(), indexed);
-            held.learned.insert(model, OnceLock::from(learned));
-        }
-        if let Some(comparison) = comparison {
-            models.insert(COMPARISON.to_owned(), made_now(COMPARISON, Comparison::FORMAT, None));
-            held.comparison = OnceLock::from(comparison);
-        }
-        if let Some(surroundings) = surroundings {
-            models.insert(SURROUNDINGS.to_owned(), made_now(SURROUNDINGS, Surroundings::FORMAT, None));
-            held.surroundings = OnceLock::from(surroundings);
-        }
-        let schema = MODELS_SCHEMA.to_owned();
-        let index =
-            ModelsIndex { schema, train, models, preparation, cutting, mixed, trained_on, carried_from };
-        Self { index, held: Arc::new(held) }
-    }
-}
-
 /// Returns whether a signal came while something was waited for.
 fn is_interrupted(waited: &io::Result<()>) -> bool {
     waited.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::Interrupted)
-}
-
-/// A model that has no file yet: the checksum comes with it.
-fn made_now(name: &str, format: &str, known: Option<KnownKernels>) -> IndexedModel {
-    IndexedModel { file: file_of(name), format: format.to_owned(), crc32: 0, known }
 }
 
 /// File name of a model.
@@ -154,6 +92,40 @@ fn file_of(name: &str) -> String {
 }
 
 impl Models {
+    /// Models as they are made; `index` holds all that has no file. `surroundings` are of the matrices in
+    /// [`ModelsIndex::trained_on`], in their order.
+    pub(crate) fn made(
+        mut index: ModelsIndex,
+        strips: Vec<(Variant, CalibratedStrip)>,
+        learned: Vec<(ModelName, Box<dyn Learned>)>,
+        comparison: Option<Comparison>,
+        surroundings: Option<Surroundings>,
+    ) -> Self {
+        let mut held = Held::new(Source::Memory);
+        // The checksum comes with the file.
+        let mut list = |name: &str, format: &str, known| {
+            let indexed = IndexedModel { file: file_of(name), format: format.to_owned(), crc32: 0, known };
+            index.models.insert(name.to_owned(), indexed);
+        };
+        for (variant, strip) in strips {
+            list(variant.name(), CalibratedStrip::FORMAT, None);
+            held.strips.insert(variant, OnceLock::from(strip));
+        }
+        for (model, learned) in learned {
+            list(model.text(), learned.format(), Some(learned.known()));
+            held.learned.insert(model, OnceLock::from(learned));
+        }
+        if let Some(comparison) = comparison {
+            list(COMPARISON, Comparison::FORMAT, None);
+            held.comparison = OnceLock::from(comparison);
+        }
+        if let Some(surroundings) = surroundings {
+            list(SURROUNDINGS, Surroundings::FORMAT, None);
+            held.surroundings = OnceLock::from(surroundings);
+        }
+        Self { index, held: Arc::new(held) }
+    }
+
     /// Models that the text of an `index.json` lists. Reads none of them.
     ///
     /// # Errors

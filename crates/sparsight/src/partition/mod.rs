@@ -214,58 +214,34 @@ impl Advisor<'_> {
 impl Planner<'_> {
     fn strategies(&self, blocks: &BlockPredictor<'_>, executions: &[Execution]) -> Vec<Strategy> {
         let all = 0..self.strips.count();
-        let Some(single) = self.part(all.clone(), Among::All) else { return Vec::new() };
-        if self.whole.nnz > MOST_CUT && !self.cut_always {
-            let uncut = |&execution: &Execution| self.uncut(execution, &single);
-            return executions.iter().filter_map(uncut).collect();
-        }
+        let Some(single) = self.part(all, Among::All) else { return Vec::new() };
         let among: Vec<Among> = executions.iter().flat_map(|&execution| Among::of(execution)).collect();
-        let mut costs = blocks.costs(&self.strips, &among).into_iter().zip(among);
+        let is_cut = self.whole.nnz <= MOST_CUT || self.cut_always;
+        let mut costs = is_cut.then(|| blocks.costs(&self.strips, &among).into_iter());
         let mut strategies = Vec::new();
         for &execution in executions {
-            let count = Among::of(execution).len();
-            let of_each = costs
-                .by_ref()
-                .take(count)
-                .filter_map(|(costs, among)| self.best(execution, among, costs, &single));
+            let of_each = Among::of(execution).into_iter().filter_map(|among| {
+                let costs = costs.as_mut().and_then(Iterator::next);
+                self.best(execution, among, costs, &single)
+            });
             // Of equal totals the first, with the smaller block.
             strategies.extend(of_each.min_by(|a, b| a.predicted.0.total_cmp(&b.predicted.0)));
         }
         strategies
     }
 
-    /// All rows in the best candidate of that execution.
-    fn uncut(&self, execution: Execution, single: &Part) -> Option<Strategy> {
-        let all = 0..self.strips.count();
-        let parts = Among::of(execution).into_iter().filter_map(|among| self.part(all.clone(), among));
-        let part = parts.min_by(|a, b| a.prediction.time.0.total_cmp(&b.prediction.time.0))?;
-        let (predicted, interval) = (part.prediction.time, (part.prediction.low, part.prediction.high));
-        let cost = self.profile.cut_cost(self.model, execution, single.prediction.time);
-        Some(Strategy {
-            kind: self.profile.device.facts.kind,
-            execution,
-            parts: vec![part],
-            predicted,
-            interval,
-            cost,
-            single: single.clone(),
-        })
-    }
-
-    /// The best strategy among some candidates.
+    /// The best strategy among some candidates; without `costs` the matrix stays whole.
     fn best(
         &self,
         execution: Execution,
         among: Among,
-        mut costs: BlockCosts,
+        costs: Option<BlockCosts>,
         single: &Part,
     ) -> Option<Strategy> {
         let all = 0..self.strips.count();
-        let alone = self.part(all.clone(), among);
         let cost = self.profile.cut_cost(self.model, execution, single.prediction.time);
-        let ranges = if all.is_empty() {
-            vec![all]
-        } else {
+        let ranges = if let Some(mut costs) = costs.filter(|_| !all.is_empty()) {
+            let alone = self.part(all.clone(), among);
             // Of the whole more is known than its strips say, it is what `advise` predicts, and nothing is cut.
             let is_allowed = !self.cut_always || all.end == 1;
             let whole = alone.filter(|_| is_allowed).map_or(f64::INFINITY, |part| part.prediction.time.0);
@@ -285,6 +261,8 @@ impl Planner<'_> {
             } else {
                 found.parts
             }
+        } else {
+            vec![all]
         };
         let parts = ranges.into_iter().map(|range| self.part(range, among)).collect::<Option<Vec<_>>>()?;
         let kernels = parts.iter().map(|part| part.candidate.kernel);

@@ -7,14 +7,14 @@
 //! Models of single kernels err for each kernel in their own way. Where the profile holds a [`Comparison`], learned from
 //! all candidates together, it says which are near the best and by how much: [`Comparison::joined`] joins the two.
 
-use super::Predictor;
+use super::{Answered, Predictor};
 use crate::model_name::ModelName;
 use crate::models::{KnownKernels, registry};
 use crate::{Error, Profile};
 use rayon::prelude::*;
 use sparsight_kernels::{Candidate, Kernel, catalogue_on, feasible};
 use sparsight_matrix::{Dtype, Features, Limits, Seconds};
-use sparsight_model::{Comparison, Model, PlacementRule, PredictError, Prediction, RowLengthRule, Term};
+use sparsight_model::{Comparison, Model, PlacementRule, PredictError, Predicted, RowLengthRule, Term};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Profile {
@@ -120,11 +120,7 @@ impl<'p> BestPredictor<'p> {
     ///
     /// # Errors
     /// [`PredictError::NotFitted`] if neither a learned nor the strip model knows the candidate.
-    pub fn answer(
-        &self,
-        candidate: &Candidate,
-        features: &Features,
-    ) -> Result<(ModelName, Prediction), PredictError> {
+    pub fn answer(&self, candidate: &Candidate, features: &Features) -> Answered {
         self.answer_each(std::slice::from_ref(candidate), features).swap_remove(0)
     }
 
@@ -132,11 +128,7 @@ impl<'p> BestPredictor<'p> {
     ///
     /// A candidate is compared with all of the catalogue that the device can hold, so its answer does not depend on which
     /// others are asked about; one that the device cannot hold is answered alone.
-    pub fn answer_each(
-        &self,
-        candidates: &[Candidate],
-        features: &Features,
-    ) -> Vec<Result<(ModelName, Prediction), PredictError>> {
+    pub fn answer_each(&self, candidates: &[Candidate], features: &Features) -> Vec<Answered> {
         let Some(comparison) = self.comparison else {
             return self.alone(candidates, features);
         };
@@ -150,7 +142,7 @@ impl<'p> BestPredictor<'p> {
         comparison: &Comparison,
         candidates: &[Candidate],
         features: &Features,
-    ) -> Vec<Result<(ModelName, Prediction), PredictError>> {
+    ) -> Vec<Answered> {
         let Some(dtype) = candidates.first().map(|c| c.dtype) else { return Vec::new() };
         let facts = &self.profile.device.facts;
         let limits = Limits::with_memory(facts.memory_bytes);
@@ -164,11 +156,7 @@ impl<'p> BestPredictor<'p> {
 
     /// [`BestPredictor::answer_each`] for all candidates of one value type that the device can hold, which saves finding
     /// out which they are.
-    pub(crate) fn answer_possible(
-        &self,
-        possible: &[Candidate],
-        features: &Features,
-    ) -> Vec<Result<(ModelName, Prediction), PredictError>> {
+    pub(crate) fn answer_possible(&self, possible: &[Candidate], features: &Features) -> Vec<Answered> {
         match self.comparison {
             Some(comparison) => self.joined(comparison, possible, features),
             None => self.alone(possible, features),
@@ -176,12 +164,7 @@ impl<'p> BestPredictor<'p> {
     }
 
     /// The predictions of the models of single kernels for all possible candidates, joined with the comparison.
-    fn joined(
-        &self,
-        comparison: &Comparison,
-        possible: &[Candidate],
-        features: &Features,
-    ) -> Vec<Result<(ModelName, Prediction), PredictError>> {
+    fn joined(&self, comparison: &Comparison, possible: &[Candidate], features: &Features) -> Vec<Answered> {
         let (mut answers, ratios) = rayon::join(
             || self.alone(possible, features),
             || comparison.log_ratios(possible, features, &self.profile.device.facts),
@@ -200,11 +183,7 @@ impl<'p> BestPredictor<'p> {
 
     /// Predictions by the models of single kernels: each kernel's candidates are put together to the model that knows it best,
     /// kernels side by side.
-    fn alone(
-        &self,
-        candidates: &[Candidate],
-        features: &Features,
-    ) -> Vec<Result<(ModelName, Prediction), PredictError>> {
+    fn alone(&self, candidates: &[Candidate], features: &Features) -> Vec<Answered> {
         let known = self.profile.known_models();
         let of_kernel = |alike: &[Candidate]| {
             let model = self.profile.best_of(&known, alike[0].kernel, alike[0].dtype);
@@ -213,11 +192,10 @@ impl<'p> BestPredictor<'p> {
                 Err(unreadable) => vec![Err(unreadable); alike.len()],
             };
             // What it does not know another model may.
-            let answer =
-                |(prediction, candidate): (Result<Prediction, PredictError>, &Candidate)| match prediction {
-                    Ok(prediction) => Ok((model, prediction)),
-                    Err(_) => self.first(candidate, |predictor| predictor.predict(candidate, features)),
-                };
+            let answer = |(prediction, candidate): (Predicted, &Candidate)| match prediction {
+                Ok(prediction) => Ok((model, prediction)),
+                Err(_) => self.first(candidate, |predictor| predictor.predict(candidate, features)),
+            };
             predicted.into_iter().zip(alike).map(answer).collect::<Vec<_>>()
         };
         let kernels: Vec<&[Candidate]> =
@@ -231,15 +209,11 @@ impl Model for BestPredictor<'_> {
         "best"
     }
 
-    fn predict(&self, candidate: &Candidate, features: &Features) -> Result<Prediction, PredictError> {
+    fn predict(&self, candidate: &Candidate, features: &Features) -> Predicted {
         self.answer(candidate, features).map(|(_, prediction)| prediction)
     }
 
-    fn predict_each(
-        &self,
-        candidates: &[Candidate],
-        features: &Features,
-    ) -> Vec<Result<Prediction, PredictError>> {
+    fn predict_each(&self, candidates: &[Candidate], features: &Features) -> Vec<Predicted> {
         let answers = self.answer_each(candidates, features).into_iter();
         answers.map(|answer| answer.map(|(_, prediction)| prediction)).collect()
     }

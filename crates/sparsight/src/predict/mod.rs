@@ -10,13 +10,17 @@ pub use rescaled::RescaledPredictor;
 
 use crate::missing::Missing;
 use crate::model_name::ModelName;
-use crate::profile::LearnedOn;
 use crate::{Error, Profile};
 use sparsight_kernels::Candidate;
 use sparsight_matrix::Features;
 use sparsight_model::{
-    Model, PlacementRule, PredictError, Prediction, RowLengthRule, StripModel, StripPredictor, Term, Variant,
+    Model, PlacementRule, PredictError, Predicted, Prediction, RowLengthRule, StripModel, StripPredictor,
+    Term, Variant,
 };
+use std::sync::Arc;
+
+/// The answer about one candidate, with the model that gave it, never [`ModelName::Best`].
+pub type Answered = Result<(ModelName, Prediction), PredictError>;
 
 /// A model of a profile.
 #[derive(Debug, Clone)]
@@ -24,7 +28,7 @@ pub enum Predictor<'p> {
     /// `strip`, `strip-cache`, `strip-uniform` or `strip-normal`.
     Strip(StripPredictor<'p>),
     /// A model that learned from real matrices, such as `boosting`.
-    Learned(LearnedOn<'p>),
+    Learned(Arc<dyn Model + 'p>),
     /// `best`.
     Best(BestPredictor<'p>),
     /// Any of them for another device, carried over.
@@ -59,7 +63,7 @@ impl<'p> Predictor<'p> {
         }
         let Some(variant) = model.variant() else {
             let model = profile.models.learned(model)?.ok_or_else(|| nothing_learned(profile, model))?;
-            return Ok(Self::Learned(LearnedOn { model, facts }));
+            return Ok(Self::Learned(model.on(facts)));
         };
         let strip = profile.models.strip(variant)?.ok_or_else(|| no_strip(profile, variant))?;
         // Calibrated with the default rules: with others these would be another model's residuals.
@@ -72,11 +76,7 @@ impl<'p> Predictor<'p> {
     ///
     /// # Errors
     /// As [`Model::predict`].
-    pub fn answer(
-        &self,
-        candidate: &Candidate,
-        features: &Features,
-    ) -> Result<(ModelName, Prediction), PredictError> {
+    pub fn answer(&self, candidate: &Candidate, features: &Features) -> Answered {
         self.answer_each(std::slice::from_ref(candidate), features).swap_remove(0)
     }
 
@@ -84,11 +84,7 @@ impl<'p> Predictor<'p> {
     ///
     /// # Panics
     /// Never: every model bears one of the names.
-    pub fn answer_each(
-        &self,
-        candidates: &[Candidate],
-        features: &Features,
-    ) -> Vec<Result<(ModelName, Prediction), PredictError>> {
+    pub fn answer_each(&self, candidates: &[Candidate], features: &Features) -> Vec<Answered> {
         match self {
             Self::Best(best) => return best.answer_each(candidates, features),
             Self::Rescaled(rescaled) => return rescaled.answer_each(candidates, features),
@@ -100,11 +96,7 @@ impl<'p> Predictor<'p> {
     }
 
     /// [`Predictor::answer_each`] for all candidates of one value type that the device can hold.
-    pub(crate) fn answer_possible(
-        &self,
-        possible: &[Candidate],
-        features: &Features,
-    ) -> Vec<Result<(ModelName, Prediction), PredictError>> {
+    pub(crate) fn answer_possible(&self, possible: &[Candidate], features: &Features) -> Vec<Answered> {
         match self {
             Self::Best(best) => best.answer_possible(possible, features),
             _ => self.answer_each(possible, features),
@@ -114,7 +106,7 @@ impl<'p> Predictor<'p> {
     fn model(&self) -> &dyn Model {
         match self {
             Self::Strip(predictor) => predictor,
-            Self::Learned(predictor) => predictor,
+            Self::Learned(predictor) => predictor.as_ref(),
             Self::Best(predictor) => predictor,
             Self::Rescaled(predictor) => predictor,
         }
@@ -140,15 +132,11 @@ impl Model for Predictor<'_> {
         self.model().name()
     }
 
-    fn predict(&self, candidate: &Candidate, features: &Features) -> Result<Prediction, PredictError> {
+    fn predict(&self, candidate: &Candidate, features: &Features) -> Predicted {
         self.model().predict(candidate, features)
     }
 
-    fn predict_each(
-        &self,
-        candidates: &[Candidate],
-        features: &Features,
-    ) -> Vec<Result<Prediction, PredictError>> {
+    fn predict_each(&self, candidates: &[Candidate], features: &Features) -> Vec<Predicted> {
         self.model().predict_each(candidates, features)
     }
 

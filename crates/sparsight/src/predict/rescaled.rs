@@ -1,11 +1,10 @@
 //! Predictions of a device without models of its own: those of another, rescaled.
 
-use super::Predictor;
-use crate::model_name::ModelName;
+use super::{Answered, Predictor};
 use crate::profile::Rescaled;
 use sparsight_kernels::{Candidate, DeviceFacts};
 use sparsight_matrix::Features;
-use sparsight_model::{Between, Model, PredictError, Prediction, Term};
+use sparsight_model::{Between, Model, PredictError, Predicted, Term};
 
 /// Asks a predictor of the reference and carries its answers over.
 #[derive(Debug, Clone)]
@@ -20,21 +19,13 @@ impl<'p> RescaledPredictor<'p> {
         Self { inner: Box::new(inner), rescaled, to }
     }
 
-    fn carry(&self, prediction: &mut Prediction, candidate: &Candidate, features: &Features) {
-        let between = Between { from: &self.rescaled.reference.device.facts, to: self.to };
-        self.rescaled.rescaling.carry(prediction, candidate, features, between);
-    }
-
     /// Predicts like [`Predictor::answer_each`].
-    pub(crate) fn answer_each(
-        &self,
-        candidates: &[Candidate],
-        features: &Features,
-    ) -> Vec<Result<(ModelName, Prediction), PredictError>> {
+    pub(crate) fn answer_each(&self, candidates: &[Candidate], features: &Features) -> Vec<Answered> {
+        let between = Between { from: &self.rescaled.reference.device.facts, to: self.to };
         let mut answers = self.inner.answer_each(candidates, features);
         for (answer, candidate) in answers.iter_mut().zip(candidates) {
             if let Ok((_, prediction)) = answer {
-                self.carry(prediction, candidate, features);
+                self.rescaled.rescaling.carry(prediction, candidate, features, between);
             }
         }
         answers
@@ -46,33 +37,20 @@ impl Model for RescaledPredictor<'_> {
         self.inner.name()
     }
 
-    fn predict(&self, candidate: &Candidate, features: &Features) -> Result<Prediction, PredictError> {
-        let mut prediction = self.inner.predict(candidate, features)?;
-        self.carry(&mut prediction, candidate, features);
-        Ok(prediction)
+    fn predict(&self, candidate: &Candidate, features: &Features) -> Predicted {
+        self.predict_each(std::slice::from_ref(candidate), features).swap_remove(0)
     }
 
-    fn predict_each(
-        &self,
-        candidates: &[Candidate],
-        features: &Features,
-    ) -> Vec<Result<Prediction, PredictError>> {
-        let mut predictions = self.inner.predict_each(candidates, features);
-        for (prediction, candidate) in predictions.iter_mut().zip(candidates) {
-            if let Ok(prediction) = prediction {
-                self.carry(prediction, candidate, features);
-            }
-        }
-        predictions
+    fn predict_each(&self, candidates: &[Candidate], features: &Features) -> Vec<Predicted> {
+        let answers = self.answer_each(candidates, features).into_iter();
+        answers.map(|answer| answer.map(|(_, prediction)| prediction)).collect()
     }
 
     /// The sum on the reference, and how many times as long it takes here.
     fn explain(&self, candidate: &Candidate, features: &Features) -> Result<Vec<Term>, PredictError> {
         let mut terms = self.inner.explain(candidate, features)?;
-        let mut prediction = self.inner.predict(candidate, features)?;
-        let there = prediction.time.0;
-        self.carry(&mut prediction, candidate, features);
-        let value = prediction.time.0 / there;
+        let there = self.inner.predict(candidate, features)?.time.0;
+        let value = self.predict(candidate, features)?.time.0 / there;
         terms.push(Term { part: "", name: "T / T on the reference", value, unit: "" });
         Ok(terms)
     }

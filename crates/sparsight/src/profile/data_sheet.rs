@@ -39,32 +39,18 @@ const COPIES: f64 = 0.9;
 const MULTIPROCESSORS: RangeInclusive<u32> = 1..=1_000;
 /// Resident threads of a multiprocessor: those of a block at least, twice as many as any has at most. Chosen.
 const THREADS: RangeInclusive<u32> = 1_024..=4_096;
-/// Compute capabilities of GPUs, as NVIDIA's documentation lists them up to CUDA 13. Later ones begin with a larger number.
-const CAPABILITIES: [(u32, u32); 24] = [
-    (3, 0),
-    (3, 2),
-    (3, 5),
-    (3, 7),
-    (5, 0),
-    (5, 2),
-    (5, 3),
-    (6, 0),
-    (6, 1),
-    (6, 2),
-    (7, 0),
-    (7, 2),
-    (7, 5),
-    (8, 0),
-    (8, 6),
-    (8, 7),
-    (8, 8),
-    (8, 9),
-    (9, 0),
-    (10, 0),
-    (10, 1),
-    (10, 3),
-    (11, 0),
-    (12, 0),
+/// Compute capabilities of GPUs, each major number with its minor ones, as NVIDIA's documentation lists them up to CUDA 13. Later ones
+/// begin with a larger number.
+const CAPABILITIES: [(u32, &[u32]); 9] = [
+    (3, &[0, 2, 5, 7]),
+    (5, &[0, 2, 3]),
+    (6, &[0, 1, 2]),
+    (7, &[0, 2, 5]),
+    (8, &[0, 6, 7, 8, 9]),
+    (9, &[0]),
+    (10, &[0, 1, 3]),
+    (11, &[0]),
+    (12, &[0]),
 ];
 
 #[derive(Debug, Deserialize)]
@@ -183,7 +169,8 @@ pub(super) fn load(path: &Path) -> Result<Profile, Error> {
 fn check_capability((major, minor): (u32, u32)) -> Result<(), String> {
     let newest = CAPABILITIES[CAPABILITIES.len() - 1].0;
     let is_newer = (newest..100).contains(&major) && minor < 10;
-    if CAPABILITIES.contains(&(major, minor)) || is_newer {
+    let is_known = CAPABILITIES.iter().any(|&(known, minors)| known == major && minors.contains(&minor));
+    if is_known || is_newer {
         return Ok(());
     }
     Err(format!(

@@ -32,7 +32,7 @@ mod vendor;
 pub use crate::files::{parse as parse_document, whole_file};
 pub use crate::missing::Missing;
 pub use crate::models::{
-    CalibratedStrip, IndexedModel, KnownKernels, Learned, LearnedOn, MODELS_SCHEMA, Models, ModelsIndex,
+    CalibratedStrip, IndexedModel, KnownKernels, Learned, MODELS_SCHEMA, Models, ModelsIndex,
 };
 pub use cache::{FolderLock, cached_folder, calibration_folder};
 pub use calibration::{CALIBRATION_SCHEMA, CalibrationFile, RESCALING_SCHEMA, RescalingFile};
@@ -341,13 +341,23 @@ fn of_user(name: &str) -> Option<PathBuf> {
 }
 
 /// The nearest matrices that were learned from: see [`Surroundings`](sparsight_model::Surroundings).
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Nearby {
-    /// Name and distance, the nearest first; never empty.
-    pub nearest: Vec<(String, f64)>,
     /// Share of the training matrices that are closer to their nearest neighbour than this matrix is to its own.
     pub farther_than: f64,
+    /// The nearest first; never empty.
+    pub nearest: Vec<NearMatrix>,
+}
+
+/// A matrix that was learned from.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct NearMatrix {
+    /// Name in the corpus.
+    pub matrix: String,
+    /// Distance in standard deviations of the training matrices, a quadratic mean over all quantities.
+    pub distance: f64,
 }
 
 impl Profile {
@@ -359,7 +369,7 @@ impl Profile {
     /// use sparsight::{Profile, matrix::{Features, gallery::Recipe}};
     /// let features = Features::of(&"stencil2d,n=300".parse::<Recipe>()?.generate::<f64>()?);
     /// let nearby = Profile::shipped("nvidia-h200")?.nearby(&features, 3)?.unwrap();
-    /// assert!(nearby.nearest[0].0.starts_with("gallery:stencil2d"));
+    /// assert!(nearby.nearest[0].matrix.starts_with("gallery:stencil2d"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -369,11 +379,13 @@ impl Profile {
         let models = self.rescaled.as_ref().map_or(&self.models, |rescaled| &rescaled.reference.models);
         let Some(surroundings) = models.surroundings()? else { return Ok(None) };
         let names: Vec<&String> = models.index.trained_on.iter().collect();
-        let nearest = surroundings.nearest(features, count).into_iter();
-        let nearest: Vec<(String, f64)> =
-            nearest.map(|near| (names[near.matrix].clone(), near.distance)).collect();
-        let farther_than = |(_, distance): &(String, f64)| surroundings.farther_than(*distance);
-        Ok(nearest.first().map(farther_than).map(|farther_than| Nearby { nearest, farther_than }))
+        let nearest = surroundings.nearest(features, count);
+        let Some(first) = nearest.first() else { return Ok(None) };
+        let farther_than = surroundings.farther_than(first.distance);
+        let named = nearest
+            .iter()
+            .map(|near| NearMatrix { matrix: names[near.matrix].clone(), distance: near.distance });
+        Ok(Some(Nearby { farther_than, nearest: named.collect() }))
     }
 }
 

@@ -1,54 +1,17 @@
 //! GPUs are NVIDIA's today: tells the names of other vendors' GPUs.
 
 /// Words that only NVIDIA's names have.
-const NVIDIA: [&str; 12] = [
-    "nvidia",
-    "tesla",
-    "quadro",
-    "geforce",
-    "rtx",
-    "gtx",
-    "titan",
-    "cuda",
-    "jetson",
-    "hopper",
-    "ampere",
-    "blackwell",
-];
+const NVIDIA: &str = "nvidia tesla quadro geforce rtx gtx titan cuda jetson hopper ampere blackwell";
 
 /// Vendors and words of their names; one that ends with `#` stands for the word with a number behind it and at most one letter:
 /// `mi#` is `mi300` and `mi250x`.
-const OTHERS: [(&str, &[&str]); 6] = [
-    (
-        "AMD",
-        &[
-            "amd", "ati", "radeon", "instinct", "firepro", "vega", "navi", "rocm", "hip", "mi#", "gfx#",
-            "rx#", "cdna#", "rdna#",
-        ],
-    ),
-    (
-        "Intel",
-        &[
-            "intel",
-            "arc",
-            "iris",
-            "xe",
-            "xpu",
-            "sycl",
-            "oneapi",
-            "gaudi",
-            "gaudi#",
-            "habana",
-            "ponte",
-            "pvc",
-            "battlemage",
-            "alchemist",
-        ],
-    ),
-    ("Apple", &["apple", "metal", "mps", "m1", "m2", "m3", "m4", "m5"]),
-    ("Qualcomm", &["qualcomm", "adreno"]),
-    ("Arm", &["mali", "immortalis"]),
-    ("Google", &["google", "tpu", "tpu#"]),
+const OTHERS: [(&str, &str); 6] = [
+    ("AMD", "amd ati radeon instinct firepro vega navi rocm hip mi# gfx# rx# cdna# rdna#"),
+    ("Intel", "intel arc iris xe xpu sycl oneapi gaudi gaudi# habana ponte pvc battlemage alchemist"),
+    ("Apple", "apple metal mps m1 m2 m3 m4 m5"),
+    ("Qualcomm", "qualcomm adreno"),
+    ("Arm", "mali immortalis"),
+    ("Google", "google tpu tpu#"),
 ];
 
 /// Vendor of a GPU, if its name tells it and it is not NVIDIA.
@@ -63,14 +26,15 @@ pub fn other_vendor(name: &str) -> Option<&'static str> {
     if is_nvidias(name) {
         return None;
     }
-    let found = OTHERS.iter().find(|(_, known)| words().any(|word| known.iter().any(|one| is(word, one))));
+    let found =
+        OTHERS.iter().find(|(_, known)| words().any(|word| known.split(' ').any(|one| is(word, one))));
     found.map(|(vendor, _)| *vendor)
 }
 
 /// Returns whether the name says that it is NVIDIA's.
 pub(crate) fn is_nvidias(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
-    lower.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| NVIDIA.contains(&word))
+    lower.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| NVIDIA.split(' ').any(|known| known == word))
 }
 
 fn is(word: &str, known: &str) -> bool {

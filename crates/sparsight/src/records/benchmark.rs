@@ -101,7 +101,7 @@ impl BlockTiming {
 impl BenchmarkRecord {
     /// The kernel, `None` if this version does not have it.
     pub fn kernel(&self) -> Option<Kernel> {
-        Kernel::all().find(|k| k.to_string() == self.kernel)
+        self.kernel.parse().ok()
     }
 
     /// Number of recorded times that no product can take.

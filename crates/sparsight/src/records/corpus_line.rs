@@ -14,7 +14,7 @@
 use super::{ClockRecord, CorpusRecord, Measured, Outcome, PreparationRecord};
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use sparsight_device::timing::Caches;
 use sparsight_kernels::{Candidate, Format, Kernel};
 use sparsight_matrix::{Dtype, Features, Infeasible, Seconds};
@@ -30,7 +30,7 @@ pub(super) struct CorpusLine {
     features: Features,
     preparation: BTreeMap<Format, PreparationRecord>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    preprocess: BTreeMap<KernelName, Seconds>,
+    preprocess: BTreeMap<Kernel, Seconds>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     clock: Option<ClockRecord>,
     /// Block sizes of the entries of each kernel that has any; absent in lines of before.
@@ -42,7 +42,7 @@ pub(super) struct CorpusLine {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Results {
-    Grouped(BTreeMap<KernelName, Group>),
+    Grouped(BTreeMap<Kernel, Group>),
     OneByOne(Vec<Measured>),
 }
 
@@ -108,26 +108,6 @@ impl From<Entry> for Outcome {
     }
 }
 
-/// A kernel as the key of a map; ordered as the catalogue is.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct KernelName(Kernel);
-
-impl Serialize for KernelName {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&self.0)
-    }
-}
-
-impl<'de> Deserialize<'de> for KernelName {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let name = String::deserialize(deserializer)?;
-        let known = Kernel::all().find(|kernel| kernel.to_string() == name);
-        known
-            .map(Self)
-            .ok_or_else(|| serde::de::Error::custom(format!("'{name}' is no kernel of the catalogue")))
-    }
-}
-
 /// The block sizes to which the entries of `kernel` belong, on a line with `blocks`.
 fn blocks_of(kernel: Kernel, blocks: &[u32]) -> &[u32] {
     if kernel.is_vendors() { kernel.blocks() } else { blocks }
@@ -140,15 +120,14 @@ impl From<CorpusRecord> for CorpusLine {
         assert!(results.iter().all(|m| m.id.dtype == dtype), "a record holds results of its own value type");
         let blocks = results.iter().filter(|m| !m.id.kernel.is_vendors()).map(|m| m.id.block);
         let blocks: Vec<u32> = blocks.collect::<BTreeSet<_>>().into_iter().collect();
-        let mut kernels: BTreeMap<KernelName, Vec<Option<Entry>>> = BTreeMap::new();
+        let mut kernels: BTreeMap<Kernel, Vec<Option<Entry>>> = BTreeMap::new();
         for Measured { id, outcome } in results {
             let blocks = blocks_of(id.kernel, &blocks);
-            let entries = kernels.entry(KernelName(id.kernel)).or_insert_with(|| vec![None; blocks.len()]);
+            let entries = kernels.entry(id.kernel).or_insert_with(|| vec![None; blocks.len()]);
             let place = blocks.binary_search(&id.block).expect("every block size was collected");
             entries[place] = Some(outcome.into());
         }
         let results = Results::Grouped(kernels.into_iter().map(|(k, entries)| (k, entries.into())).collect());
-        let preprocess = preprocess.into_iter().map(|(kernel, time)| (KernelName(kernel), time)).collect();
         Self { matrix, dtype, caches, features, preparation, preprocess, clock, blocks, results }
     }
 }
@@ -176,19 +155,18 @@ impl TryFrom<CorpusLine> for CorpusRecord {
             Results::OneByOne(results) => results,
             Results::Grouped(kernels) => ungrouped(kernels, &blocks, dtype)?,
         };
-        let preprocess = preprocess.into_iter().map(|(KernelName(kernel), time)| (kernel, time)).collect();
         Ok(Self { matrix, dtype, caches, features, preparation, preprocess, clock, far: 0, results })
     }
 }
 
 /// Results, one for each kernel and block size, in the catalogue's order.
 fn ungrouped(
-    kernels: BTreeMap<KernelName, Group>,
+    kernels: BTreeMap<Kernel, Group>,
     blocks: &[u32],
     dtype: Dtype,
 ) -> Result<Vec<Measured>, String> {
     let mut results = Vec::new();
-    for (KernelName(kernel), group) in kernels {
+    for (kernel, group) in kernels {
         let blocks = blocks_of(kernel, blocks);
         let entries = match group {
             Group::All(entry) => vec![Some(entry); blocks.len()],

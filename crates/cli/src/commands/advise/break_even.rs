@@ -5,12 +5,12 @@ use super::gpus::Way;
 use crate::context::Context;
 use crate::failure::{Exit, Failure};
 use crate::matrix_source::MatrixSource;
-use crate::table::Table;
+use crate::table::Columns;
 use crate::text::{BOLD, assumed, grouped, heading};
 use sparsight::answer::{BreakEvenAnswer, FasterFrom, LinksAnswer, NumbersOfGpus, SizeTried, TimeOnGpus};
 use sparsight::distributed::{break_even, largest_where, numbers_of_gpus};
 use sparsight::matrix::gallery::{Accepts, PREFIX, Recipe, Value};
-use sparsight::matrix::{Bytes, Features, Scalar, available_memory};
+use sparsight::matrix::{Bytes, Features, Scalar, Seconds, available_memory};
 use sparsight::profile::KnownLinks;
 use sparsight::{Advisor, Profile};
 use std::collections::BTreeMap;
@@ -101,7 +101,7 @@ impl Advise {
             )
             .hinted("advise gallery:stencil3d --gpus 2,4 --break-even n"));
         }
-        let deal = self.gpus.deal_by_rule()?;
+        let deal = self.gpus.way(None)?;
         let family = Family { recipe, parameter };
         let room = available_memory().map_or(u64::MAX, |Bytes(free)| free / BYTES_PER_NON_ZERO);
         let most_nnz = MOST.min(room);
@@ -157,7 +157,7 @@ impl Advise {
         let objective = self.model.objective(None);
         let advisor = Advisor::new(profile);
         let advice = advisor.advise(&Features::of(&matrix), T::DTYPE, &objective)?;
-        let numbers = NumbersOfGpus::new(&matrix, advisor, &advice, &objective);
+        let numbers = NumbersOfGpus { matrix: &matrix, advisor, advice: &advice, objective: &objective };
         let mut gpus = Vec::new();
         for &count in counts {
             let on = if count == 1 {
@@ -202,21 +202,16 @@ fn print(
             ))?,
         }
     }
-    let on: Vec<String> = counts
-        .iter()
-        .map(|&count| if count == 1 { "one GPU".to_owned() } else { format!("{count} GPUs") })
-        .collect();
-    let mut columns = vec![parameter.as_str(), "non-zeros"];
-    columns.extend(on.iter().map(String::as_str));
-    let mut table = Table::new(&columns);
-    for size in &answer.sizes {
-        let time = |&count: &usize| {
-            size.on(count).map_or_else(|| "does not fit".to_owned(), |time| time.to_string())
-        };
-        table.row([size.value.to_string(), grouped(size.nnz)].into_iter().chain(counts.iter().map(time)));
+    let mut columns = Columns::of(&answer.sizes)
+        .with([(parameter, &|size| size.value.to_string()), ("non-zeros", &|size| grouped(size.nnz))]);
+    for &count in counts {
+        let title = if count == 1 { "one GPU".to_owned() } else { format!("{count} GPUs") };
+        let time = |time: Seconds| time.to_string();
+        columns =
+            columns.with([(&title, &|size| size.on(count).map_or_else(|| "does not fit".to_owned(), time))]);
     }
     out.line("")?;
-    out.line(table)?;
+    out.line(columns.table())?;
     if counts.iter().any(|&count| count > measured_on.max(1)) {
         let why = if measured_on > 1 {
             format!("with more than {measured_on} GPUs, with which the links were measured")

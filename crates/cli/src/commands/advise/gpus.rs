@@ -6,8 +6,8 @@ use crate::device_choice::LinkedGpus;
 use crate::failure::{Exit, Failure};
 use crate::links;
 use crate::matrix_source::MatrixSource;
-use crate::table::Table;
-use crate::text::{BOLD, assumed, between, described, heading, percent, shape};
+use crate::table::Columns;
+use crate::text::{BOLD, assumed, between, described, heading, percent, title};
 use sparsight::answer::{
     AdviseGpusAnswer, LinksAnswer, MatrixSummary, MeasuredOutcome, NumbersOfGpus, OnGpus, TooFewGpus,
 };
@@ -60,12 +60,13 @@ impl GpusFlags {
         self.parts.as_ref().map_or("in order".to_owned(), |file| file.display().to_string())
     }
 
-    /// The way to distribute matrices of any size.
-    pub(super) fn deal_by_rule(&self) -> Result<Way, Failure> {
-        match &self.parts {
-            None => Ok(Way::Dealt(Deal::InOrder)),
-            Some(parts) if parts.as_os_str() == METIS => Ok(Way::ByMetis),
-            Some(_) => {
+    /// The way to distribute a matrix of that many rows and columns, or without a size matrices of any size.
+    pub(super) fn way(&self, size: Option<(usize, usize)>) -> Result<Way, Failure> {
+        match (&self.parts, size) {
+            (None, _) => Ok(Way::Dealt(Deal::InOrder)),
+            (Some(parts), _) if parts.as_os_str() == METIS => Ok(Way::ByMetis),
+            (Some(file), Some(size)) => Ok(Way::Dealt(Deal::Given(parts(file, size)?))),
+            (Some(_), None) => {
                 Err(Failure::input("--break-even varies the size, and a file of parts is for one size"))
             }
         }
@@ -104,12 +105,8 @@ impl Advise {
         let source = &self.order.of(source.clone());
         let matrix: Csr<T> = if self.verify { source.load(context)? } else { source.load_places(context)? };
         let mut counts = numbers_of_gpus(&self.gpus.gpus)?;
-        let mut deal = Way::Dealt(Deal::InOrder);
-        let parts_of = self.gpus.parts.as_deref();
-        if parts_of.is_some_and(|parts| parts.as_os_str() == METIS) {
-            deal = Way::ByMetis;
-        } else if let Some(file) = parts_of {
-            let given = parts(file, (matrix.nrows(), matrix.ncols()))?;
+        let deal = self.gpus.way(Some((matrix.nrows(), matrix.ncols())))?;
+        if let (Way::Dealt(Deal::Given(given)), Some(file)) = (&deal, &self.gpus.parts) {
             let parts = given.parts();
             if let Some(other) = counts.iter().find(|&&count| count != 1 && count != parts) {
                 return Err(Failure::input(format!(
@@ -118,7 +115,6 @@ impl Advise {
                 )));
             }
             counts.retain(|&count| count == 1 || count == parts);
-            deal = Way::Dealt(Deal::Given(given));
         }
         let most = counts.iter().copied().max().unwrap_or(1);
         let here = if self.verify { Some(LinkedGpus::of(profile, most)?) } else { None };
@@ -126,14 +122,13 @@ impl Advise {
         let features = Features::of(&matrix);
         let advisor = Advisor::new(profile);
         let advice = advisor.advise(&features, T::DTYPE, &objective)?;
-        let numbers = NumbersOfGpus::new(&matrix, advisor, &advice, &objective);
-        let asked = Asked { matrix: &matrix, numbers, deal: &deal, known: &known };
+        let numbers = NumbersOfGpus { matrix: &matrix, advisor, advice: &advice, objective: &objective };
         let bar = context.printer.progress(counts.len() as u64, "dealing out");
         let mut all = Vec::new();
         for (done, &count) in counts.iter().enumerate() {
             bar.at(done as u64, format!("on {count}"));
             context.interrupt.check()?;
-            all.push(on(&asked, count, here.as_ref(), context)?);
+            all.push(on(&matrix, &numbers, (&deal, &known), count, here.as_ref(), context)?);
         }
         drop(bar);
         let failed =
@@ -141,7 +136,7 @@ impl Advise {
         let dealt = self.gpus.dealt();
         let summary = MatrixSummary::of(source.title(), &features);
         let answer = AdviseGpusAnswer::of(summary, profile, T::DTYPE, dealt, links, all)?;
-        context.printer.answer(&answer, || print(&answer, profile, &features, known.measured_on, context))?;
+        context.printer.answer(&answer, || print(&answer, profile, known.measured_on, context))?;
         Ok(if failed { Exit::No } else { Exit::Done })
     }
 }
@@ -178,22 +173,15 @@ fn by_metis<T: Scalar>(_: &Csr<T>, _: usize) -> Result<Distribution, Failure> {
     ))
 }
 
-/// The question for each number of GPUs.
-struct Asked<'a, T: Scalar> {
-    matrix: &'a Csr<T>,
-    numbers: NumbersOfGpus<'a, T>,
-    deal: &'a Way,
-    known: &'a KnownLinks,
-}
-
 /// Prediction for `count` GPUs.
 fn on<T: Scalar>(
-    asked: &Asked<'_, T>,
+    a: &Csr<T>,
+    numbers: &NumbersOfGpus<'_, T>,
+    (way, known): (&Way, &KnownLinks),
     count: usize,
     here: Option<&LinkedGpus>,
     context: &Context,
 ) -> Result<Result<OnGpus, TooFewGpus>, Failure> {
-    let (a, numbers) = (asked.matrix, &asked.numbers);
     if count == 1 {
         let alone = numbers.on_one();
         let gpu = here.and_then(|here| here.devices().into_iter().next());
@@ -205,8 +193,8 @@ fn on<T: Scalar>(
         };
         return Ok(Ok(on.clone().with_measured(&outcome(measured())?)));
     }
-    let deal = asked.deal.to(a, count)?;
-    let (planned, distributed) = match numbers.on(count, &deal, asked.known)? {
+    let deal = way.to(a, count)?;
+    let (planned, distributed) = match numbers.on(count, &deal, known)? {
         Ok(planned) => planned,
         Err(few) => return Ok(Err(few)),
     };
@@ -248,12 +236,11 @@ fn parts(file: &Path, size: (usize, usize)) -> Result<Distribution, Failure> {
 fn print(
     answer: &AdviseGpusAnswer,
     profile: &Profile,
-    features: &Features,
     measured_on: usize,
     context: &Context,
 ) -> Result<(), Failure> {
     let out = &context.printer;
-    out.line(format_args!("{BOLD}{}{BOLD:#}   {}", answer.matrix.name, shape(features)))?;
+    out.line(title(&answer.matrix))?;
     let LinksAnswer { source, links } = &answer.links;
     out.line(format_args!(
         "{}   links of {source}, rows {}{}\n",
@@ -262,43 +249,33 @@ fn print(
         assumed(&profile.device)
     ))?;
     out.line(format_args!("{BOLD}{}{BOLD:#}\n", verdict(answer)))?;
-    let mut columns = vec![
-        "GPUs",
-        "predicted",
-        "90 % between",
-        "x one GPU",
-        "efficiency",
-        "<limit",
-        "exchanged",
-        "most of one",
-        "memory a GPU",
-    ];
-    if answer.gpus.iter().any(|on| on.measured.is_some()) {
-        columns.extend(["measured", "measured / predicted"]);
-    }
-    let mut table = Table::new(&columns);
-    for on in &answer.gpus {
-        let mut cells = vec![
-            format!("{}{}", on.count, if on.extrapolated { " *" } else { "" }),
-            on.predicted_s.to_string(),
-            between(on.low_s, on.high_s),
-            on.speedup.map_or_else(String::new, |speedup| format!("{speedup:.2}")),
-            on.efficiency.map_or_else(String::new, percent),
-            on.limit.unwrap_or("").to_owned(),
-            on.exchanged_bytes.to_string(),
-            on.most_exchanged_bytes.to_string(),
-            on.memory_bytes.to_string(),
-        ];
-        match &on.measured {
-            Some(MeasuredOutcome::Time { measured_s, .. }) => {
-                cells.extend([measured_s.to_string(), format!("{:.2}", measured_s.0 / on.predicted_s.0)]);
-            }
-            Some(MeasuredOutcome::Failed { failed }) => cells.push(failed.clone()),
-            _ => {}
+    let measured = |on: &OnGpus| match &on.measured {
+        Some(MeasuredOutcome::Time { measured_s, .. }) => {
+            [measured_s.to_string(), format!("{:.2}", measured_s.0 / on.predicted_s.0)]
         }
-        table.row(cells);
-    }
-    out.line(table)?;
+        Some(MeasuredOutcome::Failed { failed }) => [failed.clone(), String::new()],
+        _ => [const { String::new() }; 2],
+    };
+    let columns = Columns::of(&answer.gpus).with([
+        ("GPUs", &|on| format!("{}{}", on.count, if on.extrapolated { " *" } else { "" })),
+        ("predicted", &|on| on.predicted_s.to_string()),
+        ("90 % between", &|on| between(on.low_s, on.high_s)),
+        ("x one GPU", &|on| on.speedup.map_or_else(String::new, |speedup| format!("{speedup:.2}"))),
+        ("efficiency", &|on| on.efficiency.map_or_else(String::new, percent)),
+        ("<limit", &|on| on.limit.unwrap_or("").to_owned()),
+        ("exchanged", &|on| on.exchanged_bytes.to_string()),
+        ("most of one", &|on| on.most_exchanged_bytes.to_string()),
+        ("memory a GPU", &|on| on.memory_bytes.to_string()),
+    ]);
+    let was_measured = answer.gpus.iter().any(|on| on.measured.is_some());
+    let columns = columns.with_if(
+        was_measured,
+        [
+            ("measured", &|on| measured(on)[0].clone()),
+            ("measured / predicted", &|on| measured(on)[1].clone()),
+        ],
+    );
+    out.line(columns.table())?;
     for few in &answer.too_few {
         out.line(format_args!("\n  does not fit on {}: {}", few.counted(), few.why))?;
     }

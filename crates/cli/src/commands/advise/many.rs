@@ -3,14 +3,16 @@
 use super::{Advise, TABLE};
 use crate::context::Context;
 use crate::failure::{Exit, Failure};
+use crate::many::one_by_one;
 use crate::matrix_source::MatrixSource;
 use crate::table::Table;
-use crate::text::{BOLD, assumed, between, candidate, counted, grouped, heading, matrices};
-use crate::values::{narrowing, what_it_changes};
+use crate::text::{assumed, between, candidate, counted, grouped, heading, matrices, pairs};
+use crate::values::what_it_changes;
 use sparsight::advise::RunNowName;
 use sparsight::answer::{AdviseAnswer, AdviseManyAnswer, AdvisedMatrix, MatrixSummary};
-use sparsight::matrix::{Bytes, Csr, Features, Scalar, Seconds};
+use sparsight::matrix::{Csr, Features, Narrowing, Scalar};
 use sparsight::{Advisor, Error, Profile};
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::num::NonZeroU64;
 
@@ -36,44 +38,23 @@ impl Advise {
         let mut objective = self.model.objective(self.iterations);
         objective.mixed_precision = self.values.mixed(T::DTYPE, profile.device.facts.kind)?;
         let products = objective.products;
-        context.interrupt.listen();
-        let bar = context.printer.progress(sources.len() as u64, "advising");
-        let (mut advised, mut rows, mut unreadable, mut ended) = (Vec::new(), Vec::new(), 0, Ok(()));
-        let mut turned: Option<Csr<T>> = None;
-        for (at, source) in (0..).zip(&sources) {
-            bar.at(at, source.title());
-            ended = context.interrupt.check();
-            if ended.is_err() {
-                break;
+        let (mut advised, mut rows) = (Vec::new(), Vec::new());
+        // What was transposed is there already.
+        let turned: Cell<Option<Csr<T>>> = Cell::default();
+        let load = |source: &_| turned.take().map_or_else(|| self.load::<T>(source, context), Ok);
+        let looked = one_by_one(&sources, "advising", context, load, |at, matrix| {
+            let (source, mut objective) = (&sources[at], objective);
+            let lost = objective.mixed_precision.then(|| Narrowing::of(&matrix));
+            if let Some(lost) = lost.as_ref().filter(|lost| lost.too_large > 0) {
+                // It is ranked without.
+                objective.mixed_precision = false;
+                context.printer.warning(format_args!("{}: {}", source.title(), what_it_changes(lost)));
             }
-            let mut objective = objective;
-            // What was transposed is there already.
-            let loaded = turned.take().map_or_else(|| self.load::<T>(source, context), Ok);
-            let (features, lost) = match loaded {
-                Ok(matrix) => {
-                    let lost = objective.mixed_precision.then(|| narrowing(&matrix));
-                    if let Some(lost) = lost.as_ref().filter(|lost| lost.too_large > 0) {
-                        // It is ranked without.
-                        objective.mixed_precision = false;
-                        context.printer.warning(format_args!(
-                            "{}: {}",
-                            source.title(),
-                            what_it_changes(lost)
-                        ));
-                    }
-                    let features = Features::of(&matrix);
-                    if self.transpose && at % 2 == 0 {
-                        turned = Some(sources[at as usize + 1].derived_from(&matrix)?);
-                    }
-                    (features, lost)
-                }
-                Err(Failure::Reported { message, .. }) => {
-                    context.printer.warning(format_args!("skipped: {message}"));
-                    unreadable += 1;
-                    continue;
-                }
-                Err(other) => return Err(other),
-            };
+            let features = Features::of(&matrix);
+            if self.transpose && at % 2 == 0 {
+                turned.set(Some(sources[at + 1].derived_from(&matrix)?));
+            }
+            drop(matrix);
             let mut advice = Advisor::new(profile).advise(&features, T::DTYPE, &objective)?;
             if let Err(unknown) = self.count_from(&mut advice, (profile, &features, T::DTYPE)) {
                 match unknown {
@@ -93,46 +74,23 @@ impl Advise {
                 rows.push(answer);
             }
             advised.push(AdvisedMatrix { narrowing: lost, ..AdvisedMatrix::of(summary, &advice, products) });
-        }
-        drop(bar);
+            Ok(())
+        });
+        let looked = looked.unless_failed()?;
         let answer = AdviseManyAnswer::of(profile, T::DTYPE, products, advised);
         context.printer.answer(&answer, || {
             if self.csv.csv {
                 return context.printer.csv(&TABLE, &rows);
             }
             print(&answer, profile, (self.iterations, self.from.as_ref()), context)?;
-            // One of a pair may have been skipped.
-            let is_pair = |pair: &&[AdvisedMatrix]| {
-                self.transpose && pair[1].matrix.name == format!("{}+transpose", pair[0].matrix.name)
+            let best = |one: &AdvisedMatrix| {
+                Some((one.verdict.as_ref()?.best, one.prediction.as_ref()?.time, one.memory_bytes?))
             };
-            for pair in answer.matrices.windows(2).filter(is_pair) {
-                print_pair(&pair[0], &pair[1], context)?;
-            }
-            Ok(())
+            let all = answer.matrices.iter().filter(|_| self.transpose).map(|one| (&one.matrix, best(one)));
+            pairs(all).iter().try_for_each(|pair| context.printer.line(pair))
         })?;
-        ended.map_err(|failure| failure.keeping(|| "what was advised is shown above".to_owned()))?;
-        let impossible = answer.matrices.iter().any(|one| one.verdict.is_none());
-        Ok(if unreadable > 0 || impossible { Exit::No } else { Exit::Done })
+        looked.exit(answer.matrices.iter().all(|one| one.verdict.is_some()), "advised")
     }
-}
-
-/// Time of a matrix and its transpose together, each with its best candidate.
-fn print_pair(a: &AdvisedMatrix, transposed: &AdvisedMatrix, context: &Context) -> Result<(), Failure> {
-    let known = |of: &AdvisedMatrix| {
-        Some((of.verdict.as_ref()?.best, of.prediction.as_ref()?.predicted_s.0, of.memory_bytes?.0))
-    };
-    let (Some((one, time, bytes)), Some((other, more_time, more_bytes))) = (known(a), known(transposed))
-    else {
-        return Ok(());
-    };
-    context.printer.line(format_args!(
-        "\n{BOLD}A and A^T{BOLD:#}   {}   {} and {}: {} for a product with each, {} on the device",
-        a.matrix.name,
-        candidate(&one),
-        candidate(&other),
-        Seconds(time + more_time),
-        Bytes(bytes + more_bytes)
-    ))
 }
 
 fn print(
@@ -167,8 +125,8 @@ fn print(
             name,
             nnz,
             candidate(&verdict.best),
-            prediction.predicted_s.to_string(),
-            between(prediction.low_s, prediction.high_s),
+            prediction.time.to_string(),
+            between(prediction.low, prediction.high),
             times(verdict.vendors_csr.map(|csr| csr.speedup)),
             times(verdict.plain_csr.map(|csr| csr.speedup)),
             match (&verdict.run_now, one.pays_off_after) {

@@ -15,14 +15,13 @@ use crate::matrix_source::{MatrixSource, matrices};
 use crate::reordering::OrderFlags;
 use crate::report::{Page, Reported};
 use crate::text::{self, candidate};
-use crate::values::{ValuesFlag, narrowing, what_it_changes};
-use print::Beside;
+use crate::values::{ValuesFlag, what_it_changes};
 use remarks::{what_is_nearby, what_it_brings};
 use sparsight::advise::{RunNowName, Told};
 use sparsight::answer::{AdviseAnswer, MatrixSummary, PlannedMatrix, ReorderedAnswer, Structure};
 use sparsight::bench::{Bench, Noise};
 use sparsight::kernels::Candidate;
-use sparsight::matrix::{Csr, Dtype, Features, Scalar};
+use sparsight::matrix::{Csr, Dtype, Features, Narrowing, Scalar};
 use sparsight::partition::PartitionObjective;
 use sparsight::records::Outcome;
 use sparsight::run::{Tries, Verified};
@@ -169,7 +168,7 @@ impl Advise {
         let ordered = self.order.reorder.map(|order| order.apply(&matrix, &source.title())).transpose()?;
         let mut objective = self.model.objective(self.iterations);
         objective.mixed_precision = self.values.mixed(T::DTYPE, profile.device.facts.kind)?;
-        let narrowing = objective.mixed_precision.then(|| narrowing(&matrix));
+        let narrowing = objective.mixed_precision.then(|| Narrowing::of(&matrix));
         objective.mixed_precision &= narrowing.is_none_or(|narrowing| narrowing.too_large == 0);
         let advised = |matrix: &Csr<T>| -> Result<(Features, Advice), Failure> {
             let features = Features::of(matrix);
@@ -212,14 +211,11 @@ impl Advise {
         let matrix = MatrixSummary::of(source.title(), features);
         let answer = AdviseAnswer::of(matrix, &profile, T::DTYPE, &objective, advice)
             .with_verified(verified.as_ref())
-            .with_reordered(reordered)
-            .with_narrowing(narrowing)
-            .with_nearby(nearby.clone())
-            .with_structure(structure)
             .with_reasons(reasons)
-            .with_plan(plan)
-            .with_command(command_as_typed(), sparsight::device::timing::today())
-            .shortened(context.top_in_json());
+            .with_command(command_as_typed(), sparsight::device::timing::today());
+        let answer = AdviseAnswer { reordered, narrowing, nearby, structure, plan, ..answer };
+        let whole = &answer;
+        let answer = answer.clone().shortened(context.top_in_json());
         context.printer.answer(&answer, || {
             if self.csv.csv {
                 return context.printer.csv(&TABLE, std::slice::from_ref(&answer));
@@ -227,15 +223,14 @@ impl Advise {
             let brings = self.order.reorder.zip(answer.reordered.as_ref());
             let brings = brings.map(|(order, reordered)| what_it_brings(order, reordered));
             let changes = narrowing.as_ref().map(what_it_changes);
-            let beside =
-                Beside { verified: verified.as_ref(), reasons: &answer.reasons, remarks: [brings, changes] };
-            self.print(&source, &profile, &of_matrix, beside, context)?;
-            if let Some(verdict) = of_matrix.1.verdict(self.iterations.map(NonZeroU64::get)) {
+            let beside = (verified.as_ref(), [brings, changes]);
+            self.print(whole, &profile, advice, beside, context)?;
+            if let Some(verdict) = advice.verdict(self.iterations.map(NonZeroU64::get)) {
                 let used = &verdict.recommended().candidate;
                 let names = text::in_other_libraries(&used.kernel.elsewhere());
                 context.printer.detail(format_args!("{} elsewhere: {names}", candidate(used)));
             }
-            if let Some(nearby) = &nearby {
+            if let Some(nearby) = &answer.nearby {
                 context.printer.detail(what_is_nearby(nearby));
             }
             Ok(())

@@ -1,45 +1,33 @@
 //! Text of `advise`: the verdict, the ranking and the remarks below it.
 
 use super::Advise;
-use super::remarks::{answering, extrapolations, pays_off, refusals, what_was_found};
+use super::remarks::{answering, extrapolations, pays_off, refusals};
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::matrix_source::MatrixSource;
+use crate::report::Sentences;
 use crate::table::Table;
-use crate::text::{
-    self, AS_GOOD, BOLD, NOTHING_TO_MULTIPLY, STAY, between, candidate, counted, heading, of_bandwidth,
-    others_as_good, sooner_ready, times_as_fast,
-};
+use crate::text::{self, BOLD, between, candidate, counted, heading, of_bandwidth, times_as_fast};
 use sparsight::advise::{Advised, RunNowKind, TIE, Verdict};
-use sparsight::answer::ReasonAnswer;
+use sparsight::answer::AdviseAnswer;
 use sparsight::kernels::{Candidate, Kernel};
-use sparsight::matrix::{Features, Seconds};
+use sparsight::matrix::Seconds;
 use sparsight::records::Outcome;
 use sparsight::run::Verified;
 use sparsight::{Advice, Profile};
 use std::collections::BTreeSet;
 use std::num::NonZeroU64;
 
-/// Output beside the ranking.
-pub(super) struct Beside<'a> {
-    pub(super) verified: Option<&'a Verified>,
-    /// Reasons for the time of a product.
-    pub(super) reasons: &'a [ReasonAnswer],
-    /// Effect of another order, and of storing the values in f32.
-    pub(super) remarks: [Option<String>; 2],
-}
-
 impl Advise {
     pub(super) fn print(
         &self,
-        source: &MatrixSource,
+        answer: &AdviseAnswer,
         profile: &Profile,
-        (features, advice): &(Features, Advice),
-        Beside { verified, reasons, remarks: [reordered, narrowed] }: Beside<'_>,
+        advice: &Advice,
+        (verified, remarks): (Option<&Verified>, [Option<String>; 2]),
         context: &Context,
     ) -> Result<(), Failure> {
         let out = &context.printer;
-        out.line(format_args!("{BOLD}{}{BOLD:#}   {}", source.title(), text::shape(features)))?;
+        out.line(text::title(&answer.matrix))?;
         let products =
             self.iterations.map(|n| format!("   {}", counted(n.get(), "product"))).unwrap_or_default();
         let assumed = text::assumed(&profile.device);
@@ -48,22 +36,20 @@ impl Advise {
         let mut shown = Vec::new();
         let mut legend = None;
         if let Some(verdict) = advice.verdict(self.iterations.map(NonZeroU64::get)) {
-            let found = verified.and_then(|verified| what_was_found(verified, &verdict));
+            let said = Sentences::of(answer, self.gain_over_now(&verdict));
+            out.line(format_args!("{BOLD}{}{BOLD:#}", said.recommended))?;
+            let next = answer.next_run.as_ref().map_or_else(String::new, |next| {
+                let (name, gain) = (candidate(&next.candidate.id), next.gain_s);
+                format!(" To run one more, {name}, may be expected to gain {gain} a product.")
+            });
+            let found = said.found.map(|found| found + &next);
             if advice.is_empty {
-                out.line(format_args!("{BOLD}{NOTHING_TO_MULTIPLY}{BOLD:#}"))?;
                 return found.map_or(Ok(()), |found| out.line(found));
             }
-            out.line(format_args!("{BOLD}{}{BOLD:#}", self.use_of(&verdict)))?;
-            let compared = self.compared(&verdict);
-            if !compared.is_empty() {
-                out.line(compared)?;
-            }
-            let reasons: Vec<&str> = reasons.iter().map(|reason| reason.text.as_str()).collect();
-            if !reasons.is_empty() {
-                out.line(reasons.join(" "))?;
-            }
-            if let Some(found) = found {
-                out.line(found)?;
+            let reasons: Vec<&str> = answer.reasons.iter().map(|reason| reason.text.as_str()).collect();
+            let reasons = Some(reasons.join(" ")).filter(|reasons| !reasons.is_empty());
+            for sentences in [said.compared, reasons, found].into_iter().flatten() {
+                out.line(sentences)?;
             }
             out.line("")?;
             let [first, beside] = self.shown(advice, &verdict, verified, context.top());
@@ -74,15 +60,8 @@ impl Advise {
         } else {
             out.line("no candidate is possible")?;
         }
-        let remarks = [
-            reordered,
-            narrowed,
-            legend,
-            answering(advice, profile),
-            refusals(advice),
-            extrapolations(&shown),
-        ];
-        for remark in remarks.into_iter().flatten() {
+        let more = [legend, answering(advice, profile), refusals(advice), extrapolations(&shown)];
+        for remark in remarks.into_iter().chain(more).flatten() {
             out.line(format_args!("  {remark}"))?;
         }
         for (name, outcome) in verified.iter().flat_map(|verified| &verified.measured) {
@@ -93,22 +72,14 @@ impl Advise {
         Ok(())
     }
 
-    /// `Use bsr b3 t4 b128: 7.33 us a product, 6.34 to 8.43 us.`
-    fn use_of(&self, verdict: &Verdict<'_>) -> String {
-        let words = match verdict.gains_nothing() {
-            true if verdict.stays_in_csr() => STAY,
-            true => AS_GOOD,
-            false => "Use",
-        };
+    /// `1.9 times as fast as scipy's CSR on one thread of this processor (1.2 ms)`: the gain over what `--from` names.
+    fn gain_over_now(&self, verdict: &Verdict<'_>) -> Option<String> {
         let used = verdict.recommended();
-        let (prediction, name) = (&used.prediction, candidate(&used.candidate));
-        let all = self.iterations.map_or_else(String::new, |n| {
-            let products = counted(n.get(), "product");
-            format!("; {} in all for {products} with conversion and upload", self.cost(used))
-        });
-        let (time, sure) = (prediction.time, between(prediction.low, prediction.high));
-        let colon = if verdict.gains_nothing() { "," } else { ":" };
-        format!("{words} {name}{colon} {time} a product, {sure}{all}.")
+        let now = verdict.run_now.filter(|now| matches!(now.kind, RunNowKind::Named | RunNowKind::Scipy));
+        let now = now.filter(|now| !now.is(used.candidate))?;
+        let speedup = now.cost(self.iterations.map(NonZeroU64::get)).0 / self.cost(used).0;
+        let in_all = if self.iterations.is_some() { " in all" } else { "" };
+        Some(format!("{} as {now} ({})", times_as_fast(speedup, in_all), now.time))
     }
 
     /// The rows of the table by their place in the ranking: the best block size of the first `top` kernels, or every candidate
@@ -190,37 +161,6 @@ impl Advise {
     /// The ranking criterion: one product, or with `--iterations` conversion, upload and all products.
     fn cost(&self, advised: &Advised) -> Seconds {
         self.iterations.map_or(advised.prediction.time, |products| advised.in_all(products.get()))
-    }
-
-    /// Basis of the verdict: the gain over plain CSR and the vendor's, the products after which it pays off, and the equals.
-    fn compared(&self, verdict: &Verdict<'_>) -> String {
-        let mut sentences = Vec::new();
-        let used = verdict.recommended();
-        let in_all = if self.iterations.is_some() { " in all" } else { "" };
-        let faster = |what: &str, other: &Advised| {
-            let (speedup, time) = (self.cost(other).0 / self.cost(used).0, other.prediction.time);
-            format!("{} as {what} ({time})", times_as_fast(speedup, in_all))
-        };
-        let is_other = |other: &&Advised| other.candidate != used.candidate;
-        let vendors = verdict.vendors_csr.filter(is_other).map(|csr| faster("cuSPARSE's CSR", csr));
-        let plain = verdict.plain_csr.filter(is_other).map(|csr| faster("the best plain CSR", csr));
-        let other = verdict.run_now.filter(|now| matches!(now.kind, RunNowKind::Named | RunNowKind::Scipy));
-        let other = other.filter(|now| !now.is(used.candidate)).map(|now| {
-            let speedup = now.cost(self.iterations.map(NonZeroU64::get)).0 / self.cost(used).0;
-            format!("{} as {now} ({})", times_as_fast(speedup, in_all), now.time)
-        });
-        let gains: Vec<String> = other.into_iter().chain(vendors).chain(plain).collect();
-        if !gains.is_empty() {
-            sentences.push(format!("Predicted {}.", gains.join(", ")));
-        }
-        sentences.extend(verdict.break_even());
-        let first = (!verdict.gains_nothing()).then_some(verdict.best).filter(is_other);
-        sentences.extend(first.map(|first| {
-            let ready = [used.preparation, first.preparation];
-            sooner_ready(&candidate(&first.candidate), first.prediction.time, ready)
-        }));
-        sentences.extend(others_as_good(verdict.equal.len() - usize::from(first.is_some())));
-        sentences.join(" ")
     }
 
     /// `= as good as the first, within 5 %; 33 kernels more: --top 43; every block size: --all`.

@@ -2,14 +2,11 @@
 
 use crate::reordering::Order;
 use crate::text::{self, candidate, counted, grouped, words};
-use sparsight::advise::{Advised, RunNow, TIE, Verdict, Why};
+use sparsight::advise::{Advised, RunNow, TIE, Why};
 use sparsight::answer::ReorderedAnswer;
-use sparsight::kernels::{Candidate, Kernel};
-use sparsight::model::NextRun;
+use sparsight::kernels::Kernel;
 use sparsight::models::ModelName;
 use sparsight::profile::Nearby;
-use sparsight::records::Outcome;
-use sparsight::run::Verified;
 use sparsight::{Advice, Profile};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +17,7 @@ pub(super) fn what_it_brings(order: Order, reordered: &ReorderedAnswer) -> Strin
     let [before, after] = reordered.bandwidth.map(grouped);
     let order = format!("reordered by {} in {took}: bandwidth {before} -> {after}", order.name());
     let Some((best, &speedup)) = reordered.as_it_is.as_ref().zip(speedup.as_ref()) else { return order };
-    let as_it_is = format!("{} as it is ({})", best.prediction.predicted_s, candidate(&best.candidate.id));
+    let as_it_is = format!("{} as it is ({})", best.prediction.time, candidate(&best.candidate.id));
     let compared = match speedup {
         _ if speedup > 1.0 + TIE => format!("{speedup:.2} times as fast as {as_it_is}"),
         _ if speedup < 1.0 - TIE => format!("slower than {as_it_is}"),
@@ -37,41 +34,16 @@ pub(super) fn what_it_brings(order: Order, reordered: &ReorderedAnswer) -> Strin
     };
     // Said where it is about keeping vectors in the new order or not.
     let vectors = reordered.vectors_s.filter(|_| speedup > 1.0 + TIE).map(|vectors| {
-        let saved = best.prediction.predicted_s.0 * (1.0 - 1.0 / speedup);
+        let saved = best.prediction.time.0 * (1.0 - 1.0 / speedup);
         let lost = if vectors.0 >= saved { ", more than is gained" } else { "" };
         format!("; bringing x and y there and back in every product would add about {vectors}{lost}")
     });
     format!("{order}; {compared}, {worth}{}", vectors.unwrap_or_default())
 }
 
-/// `Measured: hyb b128 is the fastest of 5, 6.70 us; 1.9 times as fast as cuSPARSE's CSR (12.8 us). To run one more, ell b256, may be
-/// expected to gain 12.0 ns a product.`
-pub(super) fn what_was_found(verified: &Verified, verdict: &Verdict<'_>) -> Option<String> {
-    let time = |candidate: &Candidate| match verified.measured.get(candidate) {
-        Some(Outcome::Time { time_s, .. }) => Some(*time_s),
-        _ => None,
-    };
-    let timed = verified.measured.keys().filter_map(|candidate| Some((candidate, time(candidate)?)));
-    let (fastest, least) = timed.clone().min_by(|a, b| a.1.0.total_cmp(&b.1.0))?;
-    let compared = [("cuSPARSE's CSR", verdict.vendors_csr), ("the best plain CSR", verdict.plain_csr)];
-    let beside = compared.into_iter().filter_map(|(what, csr)| {
-        let csr = csr.filter(|csr| csr.candidate != *fastest)?;
-        let time = time(&csr.candidate)?;
-        Some(format!("{:.1} times as fast as {what} ({time})", time.0 / least.0))
-    });
-    let beside: Vec<String> = beside.collect();
-    let beside = if beside.is_empty() { String::new() } else { format!(", {}", beside.join(", ")) };
-    let next = verified.next.map(|NextRun { candidate: next, gain }| {
-        format!(" To run one more, {}, may be expected to gain {gain} a product.", candidate(&next))
-    });
-    let of = timed.count();
-    let (name, next) = (candidate(fastest), next.unwrap_or_default());
-    Some(format!("Measured: {name} is the fastest of {of}, {least}{beside}.{next}"))
-}
-
 /// `nearest training matrices: d/brack2 (0.20), b/osm_rnv (0.25); closer to them than 40 % of the training matrices are to theirs`.
 pub(super) fn what_is_nearby(nearby: &Nearby) -> String {
-    let names = nearby.nearest.iter().map(|(name, distance)| format!("{name} ({distance:.2})"));
+    let names = nearby.nearest.iter().map(|near| format!("{} ({:.2})", near.matrix, near.distance));
     let names = names.collect::<Vec<_>>().join(", ");
     let share = 100.0 * (1.0 - nearby.farther_than);
     let how_far = match nearby.farther_than {

@@ -6,8 +6,8 @@ use crate::csv::Layout;
 use crate::failure::{Exit, Failure};
 use crate::links;
 use crate::matrix_source::MatrixSource;
-use crate::table::Table;
-use crate::text::{BOLD, between, percent, shape};
+use crate::table::Columns;
+use crate::text::{between, percent, title};
 use sparsight::Advisor;
 use sparsight::answer::{
     CompareGpusAnswer, ComparedGpus, ComparedOnGpus, LinksAnswer, MatrixSummary, NumbersOfDevice,
@@ -40,6 +40,9 @@ const TABLE: Layout = Layout {
         "products_per_joule",
     ]],
 };
+
+/// A number of GPUs, which hold the matrix or do not.
+type Row<'a> = Result<&'a ComparedOnGpus, &'a TooFewGpus>;
 
 /// Predictions for each number of GPUs of a device.
 type Numbers = Vec<Result<OnGpus, TooFewGpus>>;
@@ -80,9 +83,7 @@ impl Compare {
         if self.csv.csv {
             context.printer.csv(&TABLE, &[answer])?;
         } else {
-            context
-                .printer
-                .answer(&answer, || self.print_numbers(&answer, &features, contenders, context))?;
+            context.printer.answer(&answer, || self.print_numbers(&answer, contenders, context))?;
         }
         Ok(if none { Exit::No } else { Exit::Done })
     }
@@ -109,7 +110,7 @@ impl Compare {
             let profiles = [contender.profile.clone()];
             self.lacking(error, &profiles, T::DTYPE)
         })?;
-        let numbers = NumbersOfGpus::new(matrix, advisor, &advice, &objective);
+        let numbers = NumbersOfGpus { matrix, advisor, advice: &advice, objective: &objective };
         let mut all = vec![numbers.on_one()];
         for count in numbers_of_gpus(&self.gpus)?.into_iter().filter(|&count| count > 1) {
             context.interrupt.check()?;
@@ -122,40 +123,38 @@ impl Compare {
     fn print_numbers(
         &self,
         answer: &CompareGpusAnswer,
-        features: &Features,
         contenders: &[Contender<'_>],
         context: &Context,
     ) -> Result<(), Failure> {
         let out = &context.printer;
-        out.line(format_args!("{BOLD}{}{BOLD:#}   {}", answer.matrix.name, shape(features)))?;
+        out.line(title(&answer.matrix))?;
         self.print_devices(contenders, context)?;
-        let per_price = format!("products/s a {}", self.unit);
-        let mut columns = vec![
-            "<device",
-            "GPUs",
-            "predicted",
-            "90 % between",
-            "<limited by",
-            "speed",
-            "efficiency",
-            "products/s",
-        ];
-        if !self.price.is_empty() {
-            columns.push(&per_price);
-        }
-        if !self.power.is_empty() {
-            columns.push("products a joule");
-        }
-        let mut table = Table::new(&columns);
-        for device in &answer.devices {
-            for one in &device.gpus {
-                table.row(self.number_cells(device, one));
-            }
-            for few in &device.too_few {
-                table.row([device.id.clone(), few.count.to_string(), "does not fit".to_owned()]);
-            }
-        }
-        out.line(table)?;
+        let rows = answer.devices.iter().flat_map(|device| {
+            let fit = device.gpus.iter().map(Ok);
+            fit.chain(device.too_few.iter().map(Err)).map(move |one| (device, one))
+        });
+        let of =
+            |one: Row<'_>, cell: &dyn Fn(&ComparedOnGpus) -> String| one.map_or_else(|_| String::new(), cell);
+        let columns = Columns::of(rows).with([
+            ("<device", &|(device, _)| device.id.clone()),
+            ("GPUs", &|(_, one)| match one {
+                Ok(one) => format!("{}{}", one.on.count, if one.on.extrapolated { " *" } else { "" }),
+                Err(few) => few.count.to_string(),
+            }),
+            ("predicted", &|(_, one)| match one {
+                Ok(one) => one.on.predicted_s.to_string(),
+                Err(_) => "does not fit".to_owned(),
+            }),
+            ("90 % between", &|(_, one)| of(*one, &|one| between(one.on.low_s, one.on.high_s))),
+            ("<limited by", &|(_, one)| of(*one, &|one| one.on.limit.unwrap_or("").to_owned())),
+            ("speed", &|(_, one)| {
+                of(*one, &|one| one.speed.map_or_else(|| "?".to_owned(), |speed| format!("{speed:.2}")))
+            }),
+            ("efficiency", &|(_, one)| of(*one, &|one| one.on.efficiency.map_or_else(String::new, percent))),
+            ("products/s", &|(_, one)| of(*one, &|one| readable(one.products_per_s))),
+        ]);
+        let worth = |one: &ComparedOnGpus| [one.products_per_s_per_price, one.products_per_joule];
+        out.line(self.with_worth(columns, |(_, one)| one.ok().map(worth)))?;
         if let Some((device, one)) = most(answer, |one| Some(1.0 / one.on.predicted_s.0)) {
             out.line(format_args!("\nFastest: {}, {} a product.", named(device, one), one.on.predicted_s))?;
         }
@@ -177,27 +176,6 @@ impl Compare {
             ))?;
         }
         Ok(())
-    }
-
-    fn number_cells(&self, device: &ComparedGpus, one: &ComparedOnGpus) -> Vec<String> {
-        let (on, number) = (&one.on, |number: Option<f64>| number.map_or_else(|| "?".to_owned(), readable));
-        let mut cells = vec![
-            device.id.clone(),
-            format!("{}{}", on.count, if on.extrapolated { " *" } else { "" }),
-            on.predicted_s.to_string(),
-            between(on.low_s, on.high_s),
-            on.limit.unwrap_or("").to_owned(),
-            one.speed.map_or_else(|| "?".to_owned(), |speed| format!("{speed:.2}")),
-            on.efficiency.map_or_else(String::new, percent),
-            readable(one.products_per_s),
-        ];
-        if !self.price.is_empty() {
-            cells.push(number(one.products_per_s_per_price));
-        }
-        if !self.power.is_empty() {
-            cells.push(number(one.products_per_joule));
-        }
-        cells
     }
 }
 

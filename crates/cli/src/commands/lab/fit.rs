@@ -78,17 +78,16 @@ impl Fit {
 
 /// `older`: matrices that models could not learn from.
 fn print(answer: &FitAnswer, models: &Models, older: usize, out: &Printer) -> Result<(), Failure> {
-    let mut table = Table::new(&["<model", "<type", "candidates", "benchmarks", "~without a fit"]);
-    for f in &answer.models {
-        table.row([
-            f.model.to_owned(),
-            f.dtype.to_string(),
-            f.candidates.to_string(),
-            f.observations.to_string(),
-            f.unfitted.join(", "),
-        ]);
-    }
-    out.line(table)?;
+    out.line(Table::of(
+        &answer.models,
+        [
+            ("<model", &|f| f.model.to_owned()),
+            ("<type", &|f| f.dtype.to_string()),
+            ("candidates", &|f| f.candidates.to_string()),
+            ("benchmarks", &|f| f.observations.to_string()),
+            ("~without a fit", &|f| f.unfitted.join(", ")),
+        ],
+    ))?;
     let from = match answer.trained_on {
         0 => "the benchmark matrices alone".to_owned(),
         count => format!("{} of the corpus", matrices(count)),

@@ -8,12 +8,13 @@ use crate::failure::{Exit, Failure};
 use crate::many::structures;
 use crate::matrix_source::{MatrixSource, matrices};
 use crate::printer::Printer;
-use crate::text::{self, BOLD, DIM, between, counted, heading, shape};
+use crate::text::{self, BOLD, DIM, between, counted, heading};
 use sparsight::Advisor;
 use sparsight::answer::MatrixSummary;
 use sparsight::matrix::{Bytes, Limits, Seconds};
+use sparsight::model::Term;
 use sparsight::models::ModelName;
-use sparsight_lab::answer::{PredictAnswer, PredictManyAnswer, PredictedCandidate, PredictedTerm};
+use sparsight_lab::answer::{PredictAnswer, PredictManyAnswer, PredictedCandidate};
 
 /// Print the predictions of one model, term by term
 #[derive(Debug, clap::Args)]
@@ -50,28 +51,27 @@ impl Predict {
         self.kernels.note_value_types(&[dtype], &context.printer);
         let left_out = candidates.len().saturating_sub(context.top_in_json());
         candidates.truncate(context.top_in_json());
-        let mut all = Vec::new();
+        let mut matrices = Vec::new();
         let looked = structures(&sources, context, |source, features| {
             let predicted =
                 candidates.iter().map(|&c| PredictedCandidate::of(&predictor, c, &features, &limits));
-            let answer = PredictAnswer {
+            matrices.push(PredictAnswer {
                 matrix: MatrixSummary::of(source.title(), &features),
                 device: (&profile).into(),
                 model,
                 placement,
                 row_length,
                 candidates: predicted.collect(),
-            };
-            all.push((answer, shape(&features)));
+            });
             Ok(())
         })?;
         let out = &context.printer;
-        let text = |answers: &[PredictAnswer], shapes: &[String]| {
-            for (at, (answer, shape)) in answers.iter().zip(shapes).enumerate() {
+        let text = |answers: &[PredictAnswer]| {
+            for (at, answer) in answers.iter().enumerate() {
                 if at > 0 {
                     out.line("")?;
                 }
-                out.line(format_args!("{BOLD}{}{BOLD:#}   {shape}", answer.matrix.name))?;
+                out.line(text::title(&answer.matrix))?;
                 let assumed = text::assumed(&profile.device);
                 out.line(format_args!("{}   model {model}{assumed}", heading(&profile, dtype)))?;
                 for one in &answer.candidates {
@@ -89,16 +89,15 @@ impl Predict {
             }
             Ok(())
         };
-        let (matrices, shapes): (Vec<_>, Vec<_>) = all.into_iter().unzip();
         if self.csv.csv {
             out.csv(&TABLE, &matrices)?;
         } else if let ([answer], [_]) = (&matrices[..], &sources[..]) {
-            out.answer(answer, || text(&matrices, &shapes))?;
+            out.answer(answer, || text(&matrices))?;
         } else {
             let answer = PredictManyAnswer { matrices };
-            out.answer(&answer, || text(&answer.matrices, &shapes))?;
+            out.answer(&answer, || text(&answer.matrices))?;
         }
-        looked.exit(true)
+        looked.exit(true, "looked at")
     }
 }
 
@@ -109,8 +108,8 @@ fn print_one(out: &Printer, asked: ModelName, one: &PredictedCandidate) -> Resul
         return out.line(format_args!("{BOLD}{candidate}{BOLD:#}  not possible: {why}"));
     };
     let by = if model == asked { String::new() } else { format!("  by {model}") };
-    let between = between(p.low_s, p.high_s);
-    out.line(format_args!("{BOLD}{candidate}{BOLD:#}  {}  90 % between {between}{by}", p.predicted_s))?;
+    let between = between(p.low, p.high);
+    out.line(format_args!("{BOLD}{candidate}{BOLD:#}  {}  90 % between {between}{by}", p.time))?;
     let mut parts: Vec<&str> = one.terms.iter().map(|term| term.part).collect();
     parts.dedup();
     for part in parts {
@@ -143,8 +142,8 @@ fn plain(text: &str) -> String {
 }
 
 /// `E(p) = 3.21 us`.
-fn number(term: &PredictedTerm) -> String {
-    let PredictedTerm { name, value, unit, .. } = *term;
+fn number(term: &Term) -> String {
+    let Term { name, value, unit, .. } = *term;
     let name = match name {
         BEST_TERM => "T after comparing it with the others".to_owned(),
         name => plain(name),

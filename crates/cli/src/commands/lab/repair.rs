@@ -23,8 +23,7 @@ impl Repair {
         let folder = ProfileFolder::open(&self.folder)?;
         let repaired = folder.repair()?;
         let answer = RepairAnswer { folder: self.folder.clone(), repaired };
-        context.printer.answer(&answer, || print(&answer, folder.has_records(), &context.printer))?;
-        Ok(Exit::Done)
+        context.printer.answer(&answer, || print(&answer, folder.has_records(), &context.printer))
     }
 }
 

@@ -7,19 +7,17 @@ use crate::failure::{Exit, Failure};
 use crate::many::structures;
 use crate::matrix_source::{MatrixSource, matrices};
 use crate::table::Table;
-use crate::text::{self, BOLD, described, shape};
+use crate::text::{self, BOLD, described};
 use clap::ValueEnum;
 use sparsight::answer::MatrixSummary;
 use sparsight::device::timing::Caches;
-use sparsight::kernels::{Candidate, feasible};
+use sparsight::kernels::feasible;
 use sparsight::matrix::{Dtype, Features, Limits};
 use sparsight::model::Floor;
+use sparsight::profile::ProfiledDevice;
 use sparsight::records::CorpusRecord;
-use sparsight_lab::answer::{TransferAnswer, TransferManyAnswer, TransferredCandidate};
-use sparsight_lab::papers::guo_wang_2013::Relative;
-use sparsight_lab::transfer::{
-    CarriedTime, CrossArchitecture, Reference, TransferBy, TransferProfile, has_size_of,
-};
+use sparsight_lab::answer::{TransferAnswer, TransferManyAnswer, TransferOutcome, TransferredCandidate};
+use sparsight_lab::transfer::{CrossArchitecture, Reference, TransferBy, TransferProfile, has_size_of};
 
 /// Method of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -77,22 +75,6 @@ const TABLE: Layout = Layout {
     ],
 };
 
-/// A candidate that was transferred.
-#[derive(Debug)]
-struct Answer {
-    candidate: Candidate,
-    carried: CarriedTime,
-}
-
-/// All candidates.
-#[derive(Debug, Default)]
-struct Answers {
-    /// Best first.
-    transferred: Vec<Answer>,
-    /// Candidates without a time, with the reason.
-    refused: Vec<(Candidate, String)>,
-}
-
 impl Transfer {
     pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         let dtype = context.dtype();
@@ -103,37 +85,37 @@ impl Transfer {
             TransferModel::GuoWang2013 => TransferBy::GuoWang2013,
         };
         self.kernels.note_value_types(&[dtype], &context.printer);
-        let (mut matrices, mut found) = (Vec::new(), Vec::new());
+        let (mut matrices, mut counts) = (Vec::new(), Vec::new());
         let looked = structures(&sources, context, |source, features| {
             let measured = self.measured(&reference, source, dtype, &features, context);
             let across = reference.to(&target, measured);
-            let answers = self.answers(&across, &by, &features, dtype)?;
-            let transferred = answers.transferred.iter().take(context.top_in_json());
-            let transferred = transferred.map(|a| TransferredCandidate::of(a.candidate, &a.carried));
-            let refused = answers.refused.iter().map(|(c, why)| TransferredCandidate::refused(*c, why));
+            let (transferred, refused) = self.candidates(&across, &by, &features, dtype)?;
+            counts.push(transferred.len());
+            let transferred = transferred.into_iter().take(context.top_in_json());
             let matrix = MatrixSummary::of(source.title(), &features);
             matrices.push(TransferAnswer::of(matrix, &across, &by, transferred.chain(refused).collect()));
-            found.push((source.title(), across, features, answers));
             Ok(())
         })?;
         let out = &context.printer;
-        let text = || {
-            for (at, (title, across, features, answers)) in found.iter().enumerate() {
+        let text = |matrices: &[TransferAnswer]| {
+            for (at, (answer, count)) in matrices.iter().zip(&counts).enumerate() {
                 if at > 0 {
                     out.line("")?;
                 }
-                print(context, title, (across, &by), features, dtype, answers)?;
+                let devices = [&reference.profile.device, &target.device];
+                print(answer, *count, (devices, &by), dtype, context)?;
             }
             Ok(())
         };
         if self.csv.csv {
             out.csv(&TABLE, &matrices)?;
         } else if let ([answer], [_]) = (&matrices[..], &sources[..]) {
-            out.answer(answer, text)?;
+            out.answer(answer, || text(&matrices))?;
         } else {
-            out.answer(&TransferManyAnswer { matrices }, text)?;
+            let answer = TransferManyAnswer { matrices };
+            out.answer(&answer, || text(&answer.matrices))?;
         }
-        looked.exit(true)
+        looked.exit(true, "looked at")
     }
 
     /// The reference's measurements of the matrix of this name, if its profile is a folder that holds it.
@@ -158,53 +140,52 @@ impl Transfer {
         })
     }
 
-    /// Every candidate asked for.
+    /// The candidates asked for that have a time, best first, and the others.
     ///
     /// # Errors
     /// The first reason, if none of the candidates that fit can be transferred.
-    fn answers(
+    fn candidates(
         &self,
         across: &CrossArchitecture<'_>,
         by: &TransferBy,
         features: &Features,
         dtype: Dtype,
-    ) -> Result<Answers, Failure> {
+    ) -> Result<(Vec<TransferredCandidate>, Vec<TransferredCandidate>), Failure> {
         let facts = &across.target.device.facts;
         let limits = Limits::with_memory(facts.memory_bytes);
-        let (mut all, mut first) = (Answers::default(), None);
+        let (mut carried, mut refused, mut first) = (Vec::new(), Vec::new(), None);
         for candidate in self.kernels.candidates(facts.kind, dtype)? {
             if let Err(why) = feasible(&candidate, features, &limits) {
-                all.refused.push((candidate, why.to_string()));
+                refused.push(TransferredCandidate::refused(candidate, why.to_string()));
                 continue;
             }
             match across.carry(by, &candidate, features) {
-                Ok(carried) => all.transferred.push(Answer { candidate, carried }),
+                Ok(time) => carried.push((candidate, time)),
                 Err(why) => {
-                    all.refused.push((candidate, why.to_string()));
+                    refused.push(TransferredCandidate::refused(candidate, why.to_string()));
                     first.get_or_insert(why);
                 }
             }
         }
-        if let (true, Some(why)) = (all.transferred.is_empty(), first) {
+        if let (true, Some(why)) = (carried.is_empty(), first) {
             return Err(why.into());
         }
-        let time = |answer: &Answer| answer.carried.time.0;
-        all.transferred.sort_by(|a, b| time(a).total_cmp(&time(b)).then(a.candidate.cmp(&b.candidate)));
-        Ok(all)
+        carried.sort_by(|(one, a), (other, b)| a.time.0.total_cmp(&b.time.0).then(one.cmp(other)));
+        let transferred = carried.into_iter().map(|(one, time)| TransferredCandidate::of(one, time));
+        Ok((transferred.collect(), refused))
     }
 }
 
+/// `count`: candidates with a time, of which the answer holds the first.
 fn print(
-    context: &Context,
-    title: &str,
-    (across, by): (&CrossArchitecture<'_>, &TransferBy),
-    features: &Features,
+    answer: &TransferAnswer,
+    count: usize,
+    ([from, to], by): ([&ProfiledDevice; 2], &TransferBy),
     dtype: Dtype,
-    answers: &Answers,
+    context: &Context,
 ) -> Result<(), Failure> {
-    let (out, Answers { transferred: answers, refused }) = (&context.printer, answers);
-    out.line(format_args!("{BOLD}{title}{BOLD:#}   {}", shape(features)))?;
-    let (from, to) = (&across.reference.device, &across.target.device);
+    let out = &context.printer;
+    out.line(text::title(&answer.matrix))?;
     out.line(format_args!(
         "{BOLD}{}{BOLD:#}   {dtype}   profile of {}, transferred from {} of {} by {by}{}",
         described(&to.facts),
@@ -214,19 +195,21 @@ fn print(
         text::assumed(to)
     ))?;
     out.line("")?;
-    out.line(match by {
-        TransferBy::Rescaling(_) => rescaled(answers, context.top()),
-        TransferBy::GuoWang2013 => by_equation(answers, context.top()),
-    })?;
-    let hidden = answers.len().saturating_sub(context.top());
+    out.line(table(&answer.candidates, *by == TransferBy::GuoWang2013, context.top()))?;
+    let hidden = count.saturating_sub(context.top());
     if hidden > 0 {
-        out.line(format_args!("{} more: `--top {}`", hidden, answers.len()))?;
+        out.line(format_args!("{hidden} more: `--top {count}`"))?;
     }
-    for alike in refused.chunk_by(|a, b| a.0.kernel.name() == b.0.kernel.name()) {
+    let refused = answer.candidates.iter().filter_map(|one| match &one.outcome {
+        TransferOutcome::Refused { infeasible } => Some((&one.candidate, infeasible)),
+        TransferOutcome::Time(_) => None,
+    });
+    let refused: Vec<_> = refused.collect();
+    for alike in refused.chunk_by(|a, b| a.0.kernel == b.0.kernel) {
         let (candidate, why) = &alike[0];
         let more =
             if alike.len() > 1 { format!(" (and {} like it)", alike.len() - 1) } else { String::new() };
-        out.line(format_args!("not possible: {}{more}: {why}", text::words(candidate.kernel)))?;
+        out.line(format_args!("not possible: {}{more}: {why}", text::words(candidate.id.kernel)))?;
     }
     match by {
         TransferBy::GuoWang2013 => out.line(
@@ -248,50 +231,37 @@ fn print(
     }
 }
 
-fn rescaled(answers: &[Answer], top: usize) -> Table {
-    let columns = ["", "<candidate", "predicted", "90 % between", "T_ref", "<T_ref from", "T / T_ref"];
-    let mut table = Table::new(&columns);
-    for (place, Answer { candidate, carried }) in answers.iter().take(top).enumerate() {
-        let [low, high] = carried.interval.unwrap_or([carried.time; 2]);
-        table.row([
-            (place + 1).to_string(),
-            text::candidate(candidate),
-            time(carried),
-            text::between(low, high),
-            carried.reference.to_string(),
-            carried.origin.to_string(),
-            format!("{:.2}", carried.time.0 / carried.reference.0),
-        ]);
+/// The first `top` times: with the numbers of the equation of 2013, or with an interval.
+fn table(candidates: &[TransferredCandidate], by_equation: bool, top: usize) -> Table {
+    let mut table = Table::new(if by_equation {
+        &["", "<candidate", "predicted", "T_ref", "<T_ref from", "P", "T_init ref", "T_init target"]
+    } else {
+        &["", "<candidate", "predicted", "90 % between", "T_ref", "<T_ref from", "T / T_ref"]
+    });
+    for (place, one) in (1..).zip(candidates.iter().take(top)) {
+        let TransferOutcome::Time(carried) = &one.outcome else { break };
+        let floor = match carried.floor {
+            None => "",
+            Some(Floor::Launch) => " (launch)",
+            Some(Floor::Copies) => " (copies)",
+            Some(Floor::Smaller) => " (as there)",
+        };
+        let mut cells =
+            vec![place.to_string(), text::candidate(&one.candidate.id), format!("{}{floor}", carried.time)];
+        if !by_equation {
+            let [low, high] = [carried.low, carried.high].map(|end| end.unwrap_or(carried.time));
+            cells.push(text::between(low, high));
+        }
+        cells.extend([carried.reference.to_string(), carried.origin.to_string()]);
+        match carried.relative {
+            Some(of) => {
+                cells.push(format!("{:.3}", of.performance()));
+                cells.extend([of.init_reference().to_string(), of.init_target().to_string()]);
+            }
+            None if by_equation => {}
+            None => cells.push(format!("{:.2}", carried.time.0 / carried.reference.0)),
+        }
+        table.row(cells);
     }
     table
-}
-
-fn by_equation(answers: &[Answer], top: usize) -> Table {
-    let columns = ["", "<candidate", "predicted", "T_ref", "<T_ref from", "P", "T_init ref", "T_init target"];
-    let mut table = Table::new(&columns);
-    for (place, Answer { candidate, carried }) in answers.iter().take(top).enumerate() {
-        let of = |what: fn(&Relative) -> String| carried.relative.as_ref().map_or_else(String::new, what);
-        table.row([
-            (place + 1).to_string(),
-            text::candidate(candidate),
-            time(carried),
-            carried.reference.to_string(),
-            carried.origin.to_string(),
-            of(|relative| format!("{:.3}", relative.performance())),
-            of(|relative| relative.init_reference().to_string()),
-            of(|relative| relative.init_target().to_string()),
-        ]);
-    }
-    table
-}
-
-/// A time, with the floor to which it was raised.
-fn time(carried: &CarriedTime) -> String {
-    let floor = match carried.floor {
-        None => "",
-        Some(Floor::Launch) => " (launch)",
-        Some(Floor::Copies) => " (copies)",
-        Some(Floor::Smaller) => " (as there)",
-    };
-    format!("{}{floor}", carried.time)
 }

@@ -1,6 +1,5 @@
 //! Plans run on a device, in turn with the best single candidate and the vendor's library.
 
-use super::is_single;
 use crate::context::Context;
 use crate::failure::Failure;
 use sparsight::bench::Bench;
@@ -60,28 +59,23 @@ pub(super) fn measure<T: Scalar>(
         .collect())
 }
 
-/// Single candidates that were run one after another, with their predicted times, and what another run may gain.
-pub(super) struct TriedSingles {
-    pub(super) runs: Vec<(Candidate, Seconds)>,
-    pub(super) next: Option<NextRun>,
-}
-
 /// Most of those that were tried that are timed again in turn, the fastest. Chosen: what is further behind is not the fastest.
 const CONTESTANTS: usize = 8;
 
-/// Runs single candidates to find out which are worth a place in the contest. None where none can be run: the contest says why.
+/// Runs single candidates to find out which are worth a place in the contest, and what another run may gain. None where none can be run:
+/// the contest says why.
 pub(super) fn tried<T: Scalar>(
     matrix: &Csr<T>,
     advice: &Advice,
     tries: Tries,
     device: &dyn Device<T>,
     context: &Context,
-) -> Result<TriedSingles, Failure> {
+) -> Result<(Vec<Predicted>, Option<NextRun>), Failure> {
     let each = |_: &_| if context.interrupt.asked() { Err(DeviceError::Interrupted) } else { Ok(()) };
     let fastest = match fastest(device, matrix, advice, tries, &how(context), each) {
         Ok(fastest) => fastest,
         Err(interrupted @ Error::Device(DeviceError::Interrupted)) => return Err(interrupted.into()),
-        Err(_) => return Ok(TriedSingles { runs: Vec::new(), next: None }),
+        Err(_) => return Ok((Vec::new(), None)),
     };
     let predicted = |candidate: &Candidate| {
         let advised = advice.ranked.iter().find(|advised| advised.candidate == *candidate)?;
@@ -95,7 +89,7 @@ pub(super) fn tried<T: Scalar>(
         .collect();
     ran.sort_by(|a, b| a.0.0.total_cmp(&b.0.0));
     let runs = ran.iter().take(CONTESTANTS).filter_map(|(_, candidate)| predicted(candidate)).collect();
-    Ok(TriedSingles { runs, next: fastest.left.filter(|_| !fastest.runs.is_empty()) })
+    Ok((runs, fastest.left.filter(|_| !fastest.runs.is_empty())))
 }
 
 fn how(context: &Context) -> Bench {
@@ -140,4 +134,9 @@ pub(super) fn records<T: Scalar>(
         Some(record.recorded())
     };
     partitioning.strategies.iter().filter(|strategy| strategy.parts.len() > 1).filter_map(record).collect()
+}
+
+/// Returns whether the plan is the best single candidate and nothing else.
+fn is_single(strategy: &Strategy) -> bool {
+    strategy.parts.len() == 1 && strategy.parts[0].candidate == strategy.single.candidate
 }

@@ -7,22 +7,21 @@ use crate::args::{ModelFlags, catalogued, names, products};
 use crate::context::{Context, command_as_typed};
 use crate::device_choice::{OpenDevice, ProfileFlags};
 use crate::failure::{Exit, Failure};
+use crate::many::one_by_one;
 use crate::matrix_source::{MatrixSource, matrices};
 use crate::reordering::OrderFlags;
 use crate::report::{Page, Reported};
-use crate::text::counted;
-use crate::values::{ValuesFlag, narrowing};
-use measured::{Measured, measure, records, tried};
-use print::{print, print_pair};
+use crate::text::{counted, pairs};
+use crate::values::ValuesFlag;
+use measured::{measure, records, tried};
+use print::print;
 use sparsight::advise::Advised;
 use sparsight::answer::{
-    AdviceProvenance, MeasuredPlan, NarrowingAnswer, NextRunAnswer, PlanAnswer, PlannedMatrix, PlannedPart,
-    Structure,
+    AdviceProvenance, MeasuredPlan, NextRunAnswer, PlanAnswer, PlannedMatrix, PlannedPart, Structure,
 };
 use sparsight::bench::Noise;
 use sparsight::kernels::{Candidate, Execution, Format, every_candidate_on};
-use sparsight::matrix::{Csr, Dtype, Scalar, Seconds};
-use sparsight::model::NextRun;
+use sparsight::matrix::{Csr, Dtype, Narrowing, Scalar, Seconds};
 use sparsight::models::ModelName;
 use sparsight::partition::{Part, PartitionObjective, Partitioning, Strategy};
 use sparsight::profile::ProfileFolder;
@@ -66,8 +65,8 @@ pub(crate) struct Plan {
     #[arg(long, value_name = "N", value_parser = strips)]
     strips: Option<NonZeroUsize>,
     /// Formats to choose from, such as csr,ell,coo,hyb (the paper's) or "sell c32 s1024" [default: all]
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
-    formats: Vec<FormatName>,
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = format)]
+    formats: Vec<String>,
     /// Run each plan on the device here, in turn with the best single candidate and the routines of the vendor's library
     #[arg(long)]
     run: bool,
@@ -137,20 +136,8 @@ impl FromStr for Executions {
 }
 
 /// A format, with its shape (`sell c32 s1024`, `sell/c32/s1024`) or without (`sell`).
-#[derive(Debug, Clone)]
-struct FormatName(String);
-
-impl FormatName {
-    fn names(&self, format: Format) -> bool {
-        names(&self.0, format.name(), format)
-    }
-}
-
-impl FromStr for FormatName {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        catalogued("format", text, Format::all(), Format::name).map(Self)
-    }
+fn format(text: &str) -> Result<String, String> {
+    catalogued("format", text, Format::all(), Format::name)
 }
 
 impl Plan {
@@ -174,51 +161,34 @@ impl Plan {
         let mut cuts = if self.record { Some(Cuts::of(self.profile.folder()?)?) } else { None };
         let profile = self.profile.resolve(context, T::DTYPE)?;
         let is_mixed = self.values.mixed(T::DTYPE, profile.device.facts.kind)?;
-        let device = if self.run { Some(self.profile.open(&profile)?) } else { None };
-        let mut noise = device.as_ref().map(|device| Noise::before(device.facts().kind));
-        context.interrupt.listen();
-        let bar = context.printer.progress(sources.len() as u64, "planning");
-        let (mut planned, mut unreadable) = (Vec::new(), 0);
-        let mut ended = Ok(());
-        for (done, source) in (0..).zip(&sources) {
-            bar.at(done, source.title());
-            ended = context.interrupt.check().and_then(|()| {
-                let matrix = match source.load::<T>(context) {
-                    Err(Failure::Reported { message, .. }) if sources.len() > 1 => {
-                        context.printer.warning(format_args!("skipped: {message}"));
-                        unreadable += 1;
-                        return Ok(());
-                    }
-                    loaded => loaded?,
-                };
-                let structure = is_drawn.then(|| Structure::of(&matrix));
-                let narrowing = is_mixed.then(|| narrowing(&matrix));
-                let one = self.one(
-                    source,
-                    &matrix,
-                    &profile,
-                    device.as_ref().map(|device| (device, tries)),
-                    (cuts.as_mut(), narrowing),
-                    context,
-                )?;
-                planned.extend(one.map(|one| Planned { structure, ..one }));
-                Ok(())
-            });
-            if ended.is_err() {
-                break;
-            }
-        }
-        drop(bar);
-        let answer = PlanAnswer {
+        let mut run = if self.run {
+            let device = self.profile.open(&profile)?;
+            let noise = Noise::before(device.facts().kind);
+            Some(Running { device, tries, noise })
+        } else {
+            None
+        };
+        let mut matrices = Vec::new();
+        let load = |source: &MatrixSource| source.load::<T>(context);
+        let looked = one_by_one(&sources, "planning", context, load, |at, matrix| {
+            let structure = is_drawn.then(|| Structure::of(&matrix));
+            let narrowing = is_mixed.then(|| Narrowing::of(&matrix));
+            let asked = (run.as_mut(), cuts.as_mut(), narrowing);
+            let one = self.one(&sources[at], &matrix, &profile, asked, context)?;
+            matrices.extend(one.map(|one| PlannedMatrix { structure, ..one }));
+            Ok(())
+        });
+        let whole = PlanAnswer {
             device: (&profile).into(),
             dtype: T::DTYPE,
             placement: self.model.placement,
             row_length: self.model.row_length,
             provenance: AdviceProvenance::from(&profile)
                 .with_command(command_as_typed(), sparsight::device::timing::today()),
-            matrices: planned.iter().map(PlannedMatrix::from).collect(),
+            matrices,
         };
-        let answer = answer.shortened(context.top_in_json());
+        let answer = whole.clone().shortened(context.top_in_json());
+        let planned = &whole.matrices;
         context.printer.answer(&answer, || {
             for (at, one) in planned.iter().enumerate() {
                 if at > 0 {
@@ -226,33 +196,27 @@ impl Plan {
                 }
                 print(one, &profile, context)?;
             }
-            if self.transpose {
-                // One of a pair may have been skipped.
-                let pairs =
-                    planned.windows(2).filter(|pair| pair[1].title == format!("{}+transpose", pair[0].title));
-                for pair in pairs {
-                    print_pair(&pair[0], &pair[1], context)?;
-                }
-            }
+            let best = |one: &PlannedMatrix| {
+                let single = one.single.as_ref()?;
+                Some((single.candidate.id, single.prediction.time, one.memory_bytes?))
+            };
+            let all = planned.iter().filter(|_| self.transpose).map(|one| (&one.matrix, best(one)));
+            pairs(all).iter().try_for_each(|pair| context.printer.line(pair))?;
             let Some(Cuts { folder, added, known, .. }) = &cuts else { return Ok(()) };
             let (path, added) = (folder.path().join("cuts.jsonl"), counted(*added, "cut"));
             context.printer.line(format_args!("{added} added to {}, {known} known before", path.display()))
         })?;
-        if let Some(noise) = &mut noise {
-            let run =
-                planned.iter().flat_map(|one| &one.measured).filter_map(|one| one.outcome.as_ref().ok());
-            run.for_each(|ran| noise.took(&ran.timing));
+        if let Some(Running { noise, .. }) = &run {
             context.printer.warn_of(noise);
         }
         if let (Some(file), false) = (&self.report, planned.is_empty()) {
             Page::of(&Reported::from(&answer)).write(file)?;
             context.printer.note(format_args!("the page is {}", file.display()));
         }
-        ended.map_err(|failure| failure.keeping(|| "what was planned is shown above".to_owned()))?;
-        let failed = |one: &Planned| {
-            one.partitioning.strategies.is_empty() || one.measured.iter().any(|m| m.outcome.is_err())
+        let is_good = |one: &PlannedMatrix| {
+            !one.strategies.is_empty() && one.measured.iter().all(|run| run.failed.is_none())
         };
-        Ok(if unreadable > 0 || planned.iter().any(failed) { Exit::No } else { Exit::Done })
+        looked.exit(planned.iter().all(is_good), "planned")
     }
 
     /// `None` if all of it was recorded before.
@@ -261,16 +225,15 @@ impl Plan {
         source: &MatrixSource,
         matrix: &Csr<T>,
         profile: &Profile,
-        device: Option<(&OpenDevice, Tries)>,
-        (mut cuts, narrowing): (Option<&mut Cuts>, Option<NarrowingAnswer>),
+        (run, mut cuts, narrowing): (Option<&mut Running>, Option<&mut Cuts>, Option<Narrowing>),
         context: &Context,
-    ) -> Result<Option<Planned>, Failure> {
-        let wanted =
-            |c: &Candidate| self.formats.is_empty() || self.formats.iter().any(|name| name.names(c.format()));
+    ) -> Result<Option<PlannedMatrix>, Failure> {
+        let is_asked = |format: Format| self.formats.iter().any(|name| names(name, format.name(), format));
+        let wanted = |c: &Candidate| self.formats.is_empty() || is_asked(c.format());
         // What is planned is ours; the vendor's library is what a plan is held against.
         // Retired shapes where they are named.
         let kind = profile.device.facts.kind;
-        let is_named = |c: &Candidate| self.formats.iter().any(|name| name.0 == c.format().to_string());
+        let is_named = |c: &Candidate| self.formats.contains(&c.format().to_string());
         let ranked: BTreeSet<Candidate> = profile.candidates(T::DTYPE).collect();
         let is_ranked = |c: &Candidate| ranked.contains(c) || c.kernel.is_retired() && is_named(c);
         let ours = every_candidate_on(kind, T::DTYPE).filter(|c| !c.kernel.is_vendors()).filter(is_ranked);
@@ -298,42 +261,39 @@ impl Plan {
             }
         }
         let mixed = match narrowing {
-            Some(NarrowingAnswer { too_large: 0, .. }) => self.mixed(profile, &partitioning, &wanted)?,
+            Some(Narrowing { too_large: 0, .. }) => self.mixed(profile, &partitioning, &wanted)?,
             _ => None,
         };
-        let (mut measured, mut next) = (Vec::new(), None);
-        if let Some((device, tries)) = device {
-            let single =
-                partitioning.strategies.first().map(|s| (s.single.candidate, s.single.prediction.time));
-            let mut singles: Vec<(Candidate, Seconds)> = single.into_iter().collect();
-            if tries != Tries::Count(NonZeroUsize::MIN) {
-                let mut advice = Advisor::new(profile).advise(
-                    &partitioning.features,
-                    T::DTYPE,
-                    &self.model.objective(None),
-                )?;
-                advice.ranked.retain(|advised| candidates.contains(&advised.candidate));
-                let tried = tried(matrix, &advice, tries, device.of(), context)?;
-                singles.extend(
-                    tried
-                        .runs
-                        .into_iter()
-                        .filter(|(candidate, _)| Some(candidate) != single.as_ref().map(|s| &s.0)),
-                );
-                next = tried.next;
-            }
-            let mixed = mixed.as_ref().map(|part| (part.candidate, part.prediction.time));
-            measured = measure(matrix, &partitioning, (&singles, mixed), device.of(), context)?;
+        let mut planned = PlannedMatrix {
+            mixed: mixed.as_ref().map(PlannedPart::from),
+            narrowing,
+            ..PlannedMatrix::of(source.title(), &partitioning)
+        };
+        let Some(Running { device, tries, noise }) = run else { return Ok(Some(planned)) };
+        let device = device.of();
+        let single = partitioning.strategies.first().map(|s| (s.single.candidate, s.single.prediction.time));
+        let mut singles: Vec<(Candidate, Seconds)> = single.into_iter().collect();
+        if *tries != Tries::Count(NonZeroUsize::MIN) {
+            let objective = self.model.objective(None);
+            let mut advice = Advisor::new(profile).advise(&partitioning.features, T::DTYPE, &objective)?;
+            advice.ranked.retain(|advised| candidates.contains(&advised.candidate));
+            let (tried, next) = tried(matrix, &advice, *tries, device, context)?;
+            let others = tried.into_iter().filter(|(one, _)| Some(*one) != single.map(|(first, _)| first));
+            singles.extend(others);
+            planned.next_run = next.as_ref().map(NextRunAnswer::from);
         }
-        if let (Some((device, _)), Some(cuts)) = (device, cuts) {
-            for record in records(&name, matrix, &partitioning, &measured, device.of(), context) {
+        let mixed = mixed.as_ref().map(|part| (part.candidate, part.prediction.time));
+        let measured = measure(matrix, &partitioning, (&singles, mixed), device, context)?;
+        measured.iter().filter_map(|m| m.outcome.as_ref().ok()).for_each(|ran| noise.took(&ran.timing));
+        if let Some(cuts) = cuts {
+            for record in records(&name, matrix, &partitioning, &measured, device, context) {
                 cuts.journal.append(record)?;
                 cuts.journal.sync()?;
                 cuts.added += 1;
             }
         }
-        let (title, structure) = (source.title(), None);
-        Ok(Some(Planned { title, structure, partitioning, mixed, narrowing, measured, next }))
+        let runs = measured.iter().map(|m| MeasuredPlan::of(&m.what, &m.plan, &m.outcome));
+        Ok(Some(planned.with_measured(runs.collect())))
     }
 
     /// The whole matrix in the best candidate that stores its values in f32, among those `wanted`.
@@ -407,36 +367,9 @@ impl Cuts {
     }
 }
 
-/// Result for one matrix.
-struct Planned {
-    title: String,
-    /// Structure for a page or an answer in JSON, of one matrix.
-    structure: Option<Structure>,
-    partitioning: Partitioning,
-    /// The whole matrix with its values in f32, and what that changes, where it was asked for.
-    mixed: Option<Part>,
-    narrowing: Option<NarrowingAnswer>,
-    /// Measured plans; empty without `--run`.
-    measured: Vec<Measured>,
-    /// Expected gain by another run of a single candidate; none without `--try`.
-    next: Option<NextRun>,
-}
-
-impl From<&Planned> for PlannedMatrix {
-    fn from(planned: &Planned) -> Self {
-        let Planned { title, structure, partitioning, mixed, narrowing, measured, next } = planned;
-        let measured = measured.iter().map(|m| MeasuredPlan::of(&m.what, &m.plan, &m.outcome));
-        Self {
-            structure: structure.clone(),
-            mixed: mixed.as_ref().map(PlannedPart::from),
-            narrowing: *narrowing,
-            next_run: next.as_ref().map(NextRunAnswer::from),
-            ..Self::of(title, partitioning).with_measured(measured.collect())
-        }
-    }
-}
-
-/// Returns whether the plan is the best single candidate and nothing else.
-fn is_single(strategy: &Strategy) -> bool {
-    strategy.parts.len() == 1 && strategy.parts[0].candidate == strategy.single.candidate
+/// The device that plans are run on.
+struct Running {
+    device: OpenDevice,
+    tries: Tries,
+    noise: Noise,
 }

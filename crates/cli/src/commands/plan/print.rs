@@ -1,67 +1,58 @@
 //! The answer of `plan` for people.
 
-use super::measured::{IN_F32, Measured};
-use super::{Planned, is_single};
+use super::measured::IN_F32;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::table::Table;
-use crate::text::{BOLD, assumed, between, candidate, counted, grouped, heading, percent, shape, words};
+use crate::text::{BOLD, assumed, between, candidate, counted, grouped, heading, percent, title, words};
 use crate::values::what_it_changes;
 use sparsight::Profile;
-use sparsight::answer::PlannedMatrix;
-use sparsight::matrix::{Bytes, Seconds};
-use sparsight::model::NextRun;
-use sparsight::partition::{Part, Strategy};
-use sparsight::run::MeasuredPartition;
+use sparsight::answer::{MeasuredPlan, NextRunAnswer, PlannedMatrix, PlannedPart, PlannedStrategy};
+use sparsight::matrix::Seconds;
+use sparsight::partition::MOST_CUT;
 
-pub(super) fn print(planned: &Planned, profile: &Profile, context: &Context) -> Result<(), Failure> {
-    let Planned { title, partitioning: plan, measured, next, .. } = planned;
+pub(super) fn print(plan: &PlannedMatrix, profile: &Profile, context: &Context) -> Result<(), Failure> {
     let out = &context.printer;
-    out.line(format_args!("{BOLD}{title}{BOLD:#}   {}", shape(&plan.features)))?;
+    out.line(title(&plan.matrix))?;
     let assumed = assumed(&profile.device);
     out.line(format_args!("{}   model {}{assumed}", heading(profile, context.dtype()), plan.model))?;
     out.line(format_args!(
         "{} of {}",
         counted(plan.strips as u64, "strip"),
-        counted(plan.rows_per_strip, "row")
+        counted(plan.strip_rows, "row")
     ))?;
-    let Some(Strategy { single, .. }) = plan.strategies.first() else {
-        out.line("")?;
+    out.line("")?;
+    let Some(single) = &plan.single else {
         return out.line("No candidate is possible.");
     };
     let time = single.prediction.time;
-    out.line("")?;
-    out.line(format_args!("{BOLD}best single{BOLD:#}   {}   {time}", candidate(&single.candidate)))?;
-    if let Some(part) = &planned.mixed {
+    out.line(format_args!("{BOLD}best single{BOLD:#}   {}   {time}", candidate(&single.candidate.id)))?;
+    if let Some(part) = &plan.mixed {
         let gain = 1.0 - part.prediction.time.0 / time.0;
         out.line(format_args!(
             "{BOLD}{IN_F32}{BOLD:#}   {}   {}, {} {} than the best single",
-            candidate(&part.candidate),
+            candidate(&part.candidate.id),
             part.prediction.time,
             percent(gain.abs()),
             if gain < 0.0 { "more" } else { "less" }
         ))?;
     }
-    if let Some(narrowing) = &planned.narrowing {
+    if let Some(narrowing) = &plan.narrowing {
         out.line(format_args!("  {}", what_it_changes(narrowing)))?;
     }
     for strategy in &plan.strategies {
         out.line("")?;
-        let parts = strategy.parts.len();
-        let (execution, predicted) = (strategy.execution, strategy.predicted);
-        let parts_in_words = counted(parts as u64, "part");
-        let (low, high) = strategy.interval;
+        let PlannedStrategy { execution, predicted_s, low_s, high_s, parts, .. } = strategy;
         out.line(format_args!(
-            "{BOLD}{execution}{BOLD:#}   {parts_in_words}   {predicted}, 90 % between {}   {}",
-            between(low, high),
-            gained(strategy)
+            "{BOLD}{execution}{BOLD:#}   {}   {predicted_s}, 90 % between {}   {}",
+            counted(parts.len() as u64, "part"),
+            between(*low_s, *high_s),
+            gained(strategy, single)
         ))?;
-        out.line(table(&strategy.parts[..parts.min(context.top())]))?;
-        if parts > context.top() {
-            out.line(format_args!(
-                "  {} more: `--top {parts}`",
-                counted((parts - context.top()) as u64, "part")
-            ))?;
+        out.line(table(&parts[..parts.len().min(context.top())]))?;
+        if parts.len() > context.top() {
+            let more = counted((parts.len() - context.top()) as u64, "part");
+            out.line(format_args!("  {more} more: `--top {}`", parts.len()))?;
         }
     }
     if plan.strategies.iter().any(|strategy| strategy.parts.len() > 1) {
@@ -70,61 +61,42 @@ pub(super) fn print(planned: &Planned, profile: &Profile, context: &Context) -> 
             out.line(added_up(strategy))?;
         }
     }
-    if !measured.is_empty() {
-        out.line(format_args!("\n{}", measured_table(measured)))?;
+    if !plan.measured.is_empty() {
+        out.line(format_args!("\n{}", measured_table(plan)))?;
     }
-    if let Some(NextRun { candidate: next, gain }) = next {
+    if let Some(NextRunAnswer { candidate: next, gain_s }) = &plan.next_run {
         out.line(format_args!(
-            "  to run one more, {}, may be expected to gain {gain} a product",
-            candidate(next)
+            "  to run one more, {}, may be expected to gain {gain_s} a product",
+            candidate(&next.id)
         ))?;
     }
-    out.line(format_args!("\n{BOLD}{}{BOLD:#}", PlannedMatrix::from(planned).verdict.text))
+    out.line(format_args!("\n{BOLD}{}{BOLD:#}", plan.verdict.text))
 }
 
-/// Time of a matrix and its transpose together, each with its best single candidate.
-pub(super) fn print_pair(a: &Planned, transposed: &Planned, context: &Context) -> Result<(), Failure> {
-    let best = |planned: &Planned| planned.partitioning.strategies.first().map(|s| s.single.clone());
-    let (Some(one), Some(other)) = (best(a), best(transposed)) else { return Ok(()) };
-    let time = Seconds(one.prediction.time.0 + other.prediction.time.0);
-    let memory = Bytes(memory(a).0 + memory(transposed).0);
-    let title = &a.title;
-    context.printer.line(format_args!(
-        "\n{BOLD}A and A^T{BOLD:#}   {title}   {} and {}: {time} for a product with each, {memory} on the device",
-        candidate(&one.candidate),
-        candidate(&other.candidate)
-    ))
-}
-
-/// The best single candidate on the device.
-fn memory(planned: &Planned) -> Bytes {
-    PlannedMatrix::from(planned).memory_bytes.unwrap_or_default()
-}
-
-fn measured_table(measured: &[Measured]) -> Table {
+fn measured_table(planned: &PlannedMatrix) -> Table {
     let mut table = Table::new(&["<measured in turn", "<plan", "predicted", "time", "spread", "prepared in"]);
-    for Measured { what, plan, outcome } in measured {
-        let (parts, planned) = (plan.partition().parts(), plan.predicted());
-        let plan = match parts {
-            [(_, single)] => candidate(single),
-            parts => counted(parts.len() as u64, "part"),
+    for MeasuredPlan { what, plan, predicted_s, time_s, spread, preparation_s, failed, .. } in
+        &planned.measured
+    {
+        let strategy = planned.strategies.iter().find(|strategy| strategy.execution.to_string() == *what);
+        let plan = match (plan.parse(), strategy) {
+            (Ok(single), _) => candidate(&single),
+            (Err(_), strategy) => counted(strategy.map_or(0, |cut| cut.parts.len()) as u64, "part"),
         };
-        let predicted = planned.map_or_else(|| "-".to_owned(), |time| time.to_string());
-        let [time, spread, took] = match outcome {
-            Ok(known) => {
-                let MeasuredPartition { timing, preparation } = known;
-                [timing.time.to_string(), percent(timing.spread), preparation.total().to_string()]
-            }
-            Err(why) => [why.clone(), String::new(), String::new()],
-        };
-        table.row([words(what), plan, predicted, time, spread, took]);
+        let or_dash = |time: &Option<Seconds>| time.map_or_else(|| "-".to_owned(), |time| time.to_string());
+        let mut cells = vec![words(what), plan, or_dash(predicted_s)];
+        match failed {
+            Some(why) => cells.push(why.clone()),
+            None => cells.extend([or_dash(time_s), percent(spread.unwrap_or(0.0)), or_dash(preparation_s)]),
+        }
+        table.row(cells);
     }
     table
 }
 
 /// The law by which the times of the parts add up to that of the product.
-fn added_up(strategy: &Strategy) -> String {
-    let Strategy { execution, cost, .. } = strategy;
+fn added_up(strategy: &PlannedStrategy) -> String {
+    let PlannedStrategy { execution, cost, .. } = strategy;
     let Some(learned) = &cost.learned else {
         return format!(
             "{execution}: what its parts take by themselves{}; what cutting costs is learned by `plan --run --cut \
@@ -155,40 +127,37 @@ fn added_up(strategy: &Strategy) -> String {
 }
 
 /// `6.3 % less than the best single`.
-fn gained(strategy: &Strategy) -> String {
-    let gain = strategy.gain();
-    match gain {
-        _ if is_single(strategy) => "the best single".to_owned(),
-        _ if !strategy.is_learned() => "such cuts were not learned from".to_owned(),
-        gain if gain < 0.0 => format!("{} more than the best single", percent(-gain)),
-        gain if strategy.interval.1 >= strategy.single.prediction.time => {
+fn gained(strategy: &PlannedStrategy, single: &PlannedPart) -> String {
+    let PlannedStrategy { parts, gain, .. } = strategy;
+    match (&parts[..], *gain) {
+        ([part], _) if part.candidate == single.candidate => "the best single".to_owned(),
+        ([_, _, ..], _) if single.nnz > MOST_CUT => "such cuts were not learned from".to_owned(),
+        (_, gain) if gain < 0.0 => format!("{} more than the best single", percent(-gain)),
+        (_, gain) if strategy.high_s >= single.prediction.time => {
             format!("{} less than the best single, which is within the error", percent(gain))
         }
-        gain => format!("{} less than the best single", percent(gain)),
+        (_, gain) => format!("{} less than the best single", percent(gain)),
     }
 }
 
-fn table(parts: &[Part]) -> Table {
-    let mut table =
-        Table::new(&["", "<strips", "<rows from 0", "non-zeros", "<candidate", "predicted", "90 % between"]);
-    for (at, part) in parts.iter().enumerate() {
-        let Part { strips, rows, prediction, .. } = part;
-        // As the paper writes it: strips from 1, both ends included.
-        let strips = format!("[{}, {}]", grouped(strips.start as u64 + 1), grouped(strips.end as u64));
-        let rows = if rows.is_empty() {
-            "none".to_owned()
-        } else {
-            format!("{} to {}", grouped(rows.start), grouped(rows.end - 1))
-        };
-        table.row([
-            (at + 1).to_string(),
-            strips,
-            rows,
-            grouped(part.nnz),
-            candidate(&part.candidate),
-            prediction.time.to_string(),
-            between(prediction.low, prediction.high),
-        ]);
-    }
-    table
+fn table(parts: &[PlannedPart]) -> Table {
+    let rows = |from: u64, to: u64| match to - from {
+        0 => "none".to_owned(),
+        _ => format!("{} to {}", grouped(from), grouped(to - 1)),
+    };
+    Table::of(
+        (1..).zip(parts),
+        [
+            ("", &|(at, _): &(usize, _)| at.to_string()),
+            // As the paper writes it: strips from 1, both ends included.
+            ("<strips", &|(_, PlannedPart { strips: [from, to], .. })| {
+                format!("[{}, {}]", grouped(*from as u64 + 1), grouped(*to as u64))
+            }),
+            ("<rows from 0", &|(_, part)| rows(part.rows[0], part.rows[1])),
+            ("non-zeros", &|(_, part)| grouped(part.nnz)),
+            ("<candidate", &|(_, part)| candidate(&part.candidate.id)),
+            ("predicted", &|(_, part)| part.prediction.time.to_string()),
+            ("90 % between", &|(_, part)| between(part.prediction.low, part.prediction.high)),
+        ],
+    )
 }

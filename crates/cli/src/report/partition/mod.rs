@@ -97,40 +97,29 @@ fn header(plans: &ReportedPlans) -> String {
     let Some(single) = &plan.single else {
         return verdict::top(&plan.matrix, &device, "No candidate is possible.", std::iter::empty());
     };
-    let whole = roles::name_of(&single.id);
-    let (words, sentence) = match best(plan) {
-        None => (
-            format!("Leave it whole, in {whole}: {}.", verdict::a_product(single.time())),
-            "Nothing is gained by cutting the rows into parts.".to_owned(),
-        ),
-        Some(best) => {
-            let parts = in_words(best);
-            match Gain::of(plan, single, best) {
-                Gain::Unknown => (
-                    format!("Leave it whole, in {whole}: {}.", verdict::a_product(single.time())),
-                    format!("Cut into {parts}, no gain is claimed: {NOT_LEARNED}"),
-                ),
-                Gain::Lost(share) => (
-                    format!("Leave it whole, in {whole}: {}.", verdict::a_product(single.time())),
-                    format!("Cut into {parts}, it takes {}: {share} more.", best.time().predicted),
-                ),
-                Gain::Unsure(share) => (
-                    format!("Whole it is about as fast, in {whole}: {}.", verdict::a_product(single.time())),
-                    format!(
-                        "Cut into {parts}, it takes {}: {share} less, which is within the error of the prediction. \
-                         `sparsight plan --run` measures both.",
-                        verdict::a_product(best.time())
-                    ),
-                ),
-                Gain::Sure(share) => (
-                    format!("Cut it into {parts}: {}.", verdict::a_product(best.time())),
-                    format!(
-                        "Whole, in {whole}, it takes {}: the parts take {share} less.",
-                        single.time().predicted
-                    ),
-                ),
-            }
+    let (whole, alone) = (roles::name_of(&single.id), verdict::a_product(single.time()));
+    let leave = format!("Leave it whole, in {whole}: {alone}.");
+    let cut = best(plan).map(|best| (best, in_words(best), Gain::of(plan, single, best)));
+    let (words, sentence) = match cut {
+        None => (leave, "Nothing is gained by cutting the rows into parts.".to_owned()),
+        Some((_, parts, Gain::Unknown)) => {
+            (leave, format!("Cut into {parts}, no gain is claimed: {NOT_LEARNED}"))
         }
+        Some((best, parts, Gain::Lost(share))) => {
+            (leave, format!("Cut into {parts}, it takes {}: {share} more.", best.time().predicted))
+        }
+        Some((best, parts, Gain::Unsure(share))) => (
+            format!("Whole it is about as fast, in {whole}: {alone}."),
+            format!(
+                "Cut into {parts}, it takes {}: {share} less, which is within the error of the prediction. \
+                 `sparsight plan --run` measures both.",
+                verdict::a_product(best.time())
+            ),
+        ),
+        Some((best, parts, Gain::Sure(share))) => (
+            format!("Cut it into {parts}: {}.", verdict::a_product(best.time())),
+            format!("Whole, in {whole}, it takes {}: the parts take {share} less.", single.time().predicted),
+        ),
     };
     verdict::top(&plan.matrix, &device, &words, std::iter::once(sentence).chain(measured(plan)))
 }

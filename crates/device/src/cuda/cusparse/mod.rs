@@ -59,7 +59,7 @@ impl Library {
         named("cusparseCreate", unsafe { sys::cusparseCreate(&raw mut raw) })?;
         let library = Self { context: Arc::clone(context), raw, alone: Mutex::new(()) };
         // SAFETY: the handle was created above; the stream lives as long as the context.
-        named("cusparseSetStream", unsafe { sys::cusparseSetStream(raw, context.stream().cast()) })?;
+        named("cusparseSetStream", unsafe { sys::cusparseSetStream(raw, context.stream.cast()) })?;
         Ok(library)
     }
 
@@ -71,7 +71,7 @@ impl Library {
     ) -> Result<(), DeviceError> {
         let _entered = self.context.enter()?;
         let _alone = self.alone.lock().unwrap_or_else(PoisonError::into_inner);
-        let stream = stream.unwrap_or(self.context.stream());
+        let stream = stream.unwrap_or(self.context.stream);
         // Said each time: what the call before has set is of no meaning then, whichever way it ended.
         // SAFETY: the handle is alive, and so is the stream while something is queued in it.
         named("cusparseSetStream", unsafe { sys::cusparseSetStream(self.raw, stream.cast()) })?;

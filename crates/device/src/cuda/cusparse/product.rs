@@ -122,7 +122,7 @@ impl<T: Scalar> VendorProduct for Product<T> {
             },
             None if self.y_bytes == 0 => Ok(()),
             None => {
-                let stream = stream.unwrap_or(library.context.stream());
+                let stream = stream.unwrap_or(library.context.stream);
                 // SAFETY: y is that long and alive.
                 let set = unsafe { result::memset_d8_async(v.y, 0, self.y_bytes, stream) };
                 named_driver("cuMemsetD8Async", set)

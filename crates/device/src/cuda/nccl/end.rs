@@ -83,7 +83,7 @@ impl End {
         ranks: usize,
         limit: Duration,
     ) -> Result<Self, DeviceError> {
-        if context.part().is_some() {
+        if context.part.as_ref().is_some() {
             return Err(broken("a part of a GPU cannot be linked"));
         }
         let api = api()?;
@@ -250,11 +250,11 @@ impl Link for End {
     }
 
     fn follow(&self) -> Result<(), DeviceError> {
-        self.order(self.follows, self.context.stream(), self.stream)
+        self.order(self.follows, self.context.stream, self.stream)
     }
 
     fn lead(&self) -> Result<(), DeviceError> {
-        self.order(self.leads, self.stream, self.context.stream())
+        self.order(self.leads, self.stream, self.context.stream)
     }
 
     unsafe fn exchange(&self, gives: &[Message], gets: &[Message]) -> Result<(), DeviceError> {
@@ -307,7 +307,7 @@ impl Link for End {
         let start = Instant::now();
         let mut asked = start;
         loop {
-            if Self::is_done(self.stream)? && Self::is_done(self.context.stream())? {
+            if Self::is_done(self.stream)? && Self::is_done(self.context.stream)? {
                 // Also where others gave up meanwhile: what is done may be wrong then.
                 self.check()?;
                 for Kind { is_queued, is_connected } in &self.kinds {

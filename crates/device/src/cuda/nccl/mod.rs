@@ -91,7 +91,7 @@ impl Nccl {
     /// # Errors
     /// As [`Nccl::link`].
     pub fn link_within(gpus: &[Cuda], limit: Duration) -> Result<Vec<Arc<dyn Link>>, DeviceError> {
-        let index = |gpu: &Cuda| gpu.gpu.context.device();
+        let index = |gpu: &Cuda| gpu.gpu.context.device;
         let is_new = |(at, gpu): (usize, &Cuda)| gpus[..at].iter().all(|before| index(before) != index(gpu));
         if !gpus.iter().enumerate().all(is_new) {
             return Err(broken("a GPU is named twice"));

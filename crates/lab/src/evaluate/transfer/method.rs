@@ -2,7 +2,7 @@
 
 use super::Carried;
 use sparsight_kernels::DeviceFacts;
-use sparsight_matrix::Seconds;
+use sparsight_matrix::{Seconds, serialize_as_text};
 use std::fmt;
 
 /// A way from the time on the reference to that on the target.
@@ -52,6 +52,8 @@ impl TransferMethod {
         (scale.is_finite() && scale > 0.0).then_some(Seconds(scale * carried.transferred.reference.0))
     }
 }
+
+serialize_as_text!(TransferMethod);
 
 impl fmt::Display for TransferMethod {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -15,9 +15,10 @@ mod row;
 pub use method::TransferMethod;
 pub use row::TransferRow;
 
-use super::{ChoiceRow, Chooser, Judged, choice, like_benchmarks, miss};
+use super::{ChoiceRow, Chooser, Judged, by_text, choice, like_benchmarks, matrix_counts, miss};
 use crate::papers::guo_wang_2013::Transferred;
 use crate::transfer::{Reference, ReferenceOrigin, TransferProfile, has_size_of};
+use serde::Serialize;
 use sparsight::Error;
 use sparsight::profile::Missing;
 use sparsight::records::CorpusRecord;
@@ -28,43 +29,60 @@ use sparsight_model::accuracy::relative_error;
 use std::collections::BTreeMap;
 
 /// A transfer held against what the target measured.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TransferEvaluation {
+    /// Matrices by value type: all, and those beyond the launch.
+    #[serde(serialize_with = "matrix_counts")]
+    pub matrices: BTreeMap<Dtype, (usize, usize)>,
+    /// Times by where `T_ref` came from.
+    #[serde(rename = "reference_origins", serialize_with = "by_text")]
+    pub origins: BTreeMap<ReferenceOrigin, usize>,
     /// Rows, one for each kernel, method, value type and scope.
+    #[serde(rename = "errors")]
     pub rows: Vec<TransferRow<Kernel>>,
     /// Rows by format.
+    #[serde(rename = "errors_by_format")]
     pub formats: Vec<TransferRow<Format>>,
     /// Rows of choices, one for each chooser, value type and scope: by transferred and by rescaled times, by the times on the reference, and the
     /// best fixed choice.
     pub choices: Vec<ChoiceRow>,
     /// The worst matrices of each kernel and value type, worst first, at most `worst` each.
+    #[serde(rename = "worst")]
     pub misses: Vec<TransferMiss>,
-    /// Matrices by value type: all, and those beyond the launch.
-    pub matrices: BTreeMap<Dtype, (usize, usize)>,
-    /// Times by where `T_ref` came from.
-    pub origins: BTreeMap<ReferenceOrigin, usize>,
-    /// Measured times that could not be transferred, by kernel: how many, and why the first of them.
-    pub refused: BTreeMap<Kernel, (usize, String)>,
+    /// Measured times that could not be transferred, by kernel.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<RefusedTimes>,
+}
+
+/// Measured times of one kernel that could not be transferred.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RefusedTimes {
+    /// Kernel with its knobs.
+    pub kernel: Kernel,
+    /// Number of times.
+    pub times: usize,
+    /// Why the first of them was not, in words.
+    pub why: String,
 }
 
 /// A matrix on which the transfer is far off.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TransferMiss {
     /// Matrix.
     pub matrix: String,
     /// Candidate that was run, in its worst block size.
     pub candidate: Candidate,
-    /// The transfer.
-    pub transferred: Transferred,
+    /// `T_ref`.
+    #[serde(rename = "reference_s")]
+    pub reference: Seconds,
+    /// Transferred time.
+    #[serde(rename = "predicted_s")]
+    pub predicted: Seconds,
     /// Measured time on the target.
+    #[serde(rename = "measured_s")]
     pub measured: Seconds,
-}
-
-impl TransferMiss {
     /// `|predicted - measured| / measured`.
-    pub fn error(&self) -> f64 {
-        relative_error(self.transferred.time, self.measured)
-    }
+    pub error: f64,
 }
 
 /// A time of the target that was transferred, too.
@@ -129,6 +147,7 @@ pub fn evaluate_transfer(
         let (profile, missing) = (target.name.clone(), Missing::Times);
         return Err(first.unwrap_or(Error::Lacking { profile, missing }));
     }
+    let refused_times = |(kernel, (times, why))| RefusedTimes { kernel, times, why };
     let mut origins = BTreeMap::new();
     for s in &samples {
         *origins.entry(s.origin).or_default() += 1;
@@ -140,7 +159,7 @@ pub fn evaluate_transfer(
         misses: misses(&samples, worst),
         matrices: Judged::counts(&judged),
         origins,
-        refused,
+        refused: refused.into_iter().map(refused_times).collect(),
     })
 }
 
@@ -172,8 +191,10 @@ fn misses(samples: &[Carried<'_>], worst: usize) -> Vec<TransferMiss> {
     let named = |s: &&Carried<'_>| TransferMiss {
         matrix: s.of.record.matrix.clone(),
         candidate: s.candidate,
-        transferred: s.transferred,
+        reference: s.transferred.reference,
+        predicted: s.transferred.time,
         measured: s.measured,
+        error: error(s),
     };
     groups
         .values()

@@ -1,16 +1,19 @@
 //! Errors of one way to carry times over, on a group of kernels: the figures of Guo and Wang 2013, section 5.4.
 
 use super::{Carried, TransferMethod};
-use crate::evaluate::Scope;
+use crate::evaluate::{Group, Scope};
+use serde::Serialize;
 use sparsight_kernels::{DeviceFacts, Kernel};
 use sparsight_matrix::{Dtype, Seconds};
 use sparsight_model::accuracy::{Accuracy, geometric_mean};
 use std::collections::BTreeMap;
 
 /// Error of one method on one `G`: a [`Kernel`], or all kernels of a [`Format`](sparsight_kernels::Format).
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(bound(serialize = "G: Group"))]
 pub struct TransferRow<G> {
     /// Kernel with its knobs, or format.
+    #[serde(flatten, serialize_with = "Group::named")]
     pub of: G,
     /// Method that carried the times over.
     pub method: TransferMethod,
@@ -19,8 +22,10 @@ pub struct TransferRow<G> {
     /// Matrices counted.
     pub scope: Scope,
     /// Accuracy of `|predicted - measured| / measured`, over matrices, block sizes and the kernels of the group.
+    #[serde(flatten)]
     pub error: Accuracy,
     /// Geometric mean of predicted / measured: above 1 says too slow, below 1 too fast.
+    #[serde(rename = "mean_ratio")]
     pub ratio: f64,
     /// Times for which the transfer's equation gave less than a launch, and that was answered.
     pub at_launch_cost: usize,

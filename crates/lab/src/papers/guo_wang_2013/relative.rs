@@ -1,15 +1,19 @@
 //! Relative performance of two devices, for one matrix and kernel: section 4 of Guo and Wang 2013.
 
+use serde::Serialize;
 use sparsight_matrix::Seconds;
 
 /// `T_tar = T_init_tar + P (T_ref - T_init_ref)`.
 ///
 /// Invariant, kept by [`Relative::new`]: P is positive, all three are finite. The initialization times of ELL are
 /// intercepts of lines and may be below zero.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Relative {
+    #[serde(rename = "relative_performance")]
     performance: f64,
+    #[serde(rename = "init_reference_s")]
     init_reference: f64,
+    #[serde(rename = "init_target_s")]
     init_target: f64,
 }
 

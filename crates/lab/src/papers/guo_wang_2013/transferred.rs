@@ -1,11 +1,10 @@
 //! The transfer between two devices: parameters found, placements blended, the floor kept.
 
-use super::error::Refusal;
 use super::{
     CooParameters, CsrParameters, EllParameters, Parameters, Relative, Role, TransferError,
     TransferParameters, TransferRule, handful,
 };
-use sparsight_kernels::{Candidate, DeviceFacts, Kernel, Placement};
+use sparsight_kernels::{Candidate, DeviceFacts, Placement};
 use sparsight_matrix::{Features, Seconds};
 use sparsight_model::{RowLengthRule, representative_row_length};
 
@@ -82,76 +81,51 @@ impl Transfer<'_> {
         features: &Features,
         placement: Placement,
     ) -> Result<Relative, TransferError> {
-        let of = |kernel| Candidate { kernel, ..*candidate };
-        let ell = |measured: Kernel| self.ell(&of(measured), placement, features.nrows);
+        let measured = |kernel| self.measured(&Candidate { kernel, ..*candidate }, features, placement);
         match TransferRule::of(candidate.kernel) {
-            TransferRule::Csr => {
-                let p = representative_row_length(candidate.kernel, features, RowLengthRule::Paper);
-                self.csr(candidate, placement, p.unwrap_or(0))
+            TransferRule::Csr => measured(candidate.kernel),
+            TransferRule::Ell { measured: kernel } | TransferRule::Coo { measured: kernel } => {
+                measured(kernel)
             }
-            TransferRule::Ell { measured } => ell(measured),
-            TransferRule::Coo { measured } => self.coo(&of(measured), placement),
             TransferRule::None => Err(TransferError::NoRule { kernel: candidate.kernel.to_string() }),
-            TransferRule::Hyb { ell: of_ell, coo: of_coo } => {
-                match (features.hyb.width, features.hyb.coo_nnz) {
-                    (0, 1..) => self.coo(&of(of_coo), placement),
-                    // Of an empty matrix the ELL part stands for the launch that takes place all the same.
-                    (_, 0) => ell(of_ell),
-                    _ => Ok(Relative::hyb(ell(of_ell)?, self.coo(&of(of_coo), placement)?)),
-                }
-            }
+            TransferRule::Hyb { ell, coo } => match (features.hyb.width, features.hyb.coo_nnz) {
+                (0, 1..) => measured(coo),
+                // Of an empty matrix the ELL part stands for the launch that takes place all the same.
+                (_, 0) => measured(ell),
+                _ => Ok(Relative::hyb(measured(ell)?, measured(coo)?)),
+            },
         }
     }
 
-    fn csr(
+    /// P and both initialization times of a candidate with benchmark matrices of its own.
+    fn measured(
         &self,
         candidate: &Candidate,
+        features: &Features,
         placement: Placement,
-        row_length: u64,
     ) -> Result<Relative, TransferError> {
-        let own = |parameters: &Parameters| match parameters {
-            Parameters::Csr(found) => Some(*found),
-            _ => None,
-        };
-        let [reference, target] = self.both(candidate, placement, own)?;
-        CsrParameters::relative(&reference, &target, row_length).map_err(|why| why.of(candidate))
-    }
-
-    fn ell(
-        &self,
-        candidate: &Candidate,
-        placement: Placement,
-        nrows: u64,
-    ) -> Result<Relative, TransferError> {
-        let own = |parameters: &Parameters| match parameters {
-            Parameters::Ell(found) => Some(*found),
-            _ => None,
-        };
-        let [reference, target] = self.both(candidate, placement, own)?;
-        EllParameters::relative(&reference, &target, nrows).map_err(|why| why.of(candidate))
-    }
-
-    fn coo(&self, candidate: &Candidate, placement: Placement) -> Result<Relative, TransferError> {
-        let own = |parameters: &Parameters| match parameters {
-            Parameters::Coo(found) => Some(*found),
-            _ => None,
-        };
-        let [reference, target] = self.both(candidate, placement, own)?;
-        CooParameters::relative(&reference, &target).map_err(|why: Refusal| why.of(candidate))
-    }
-
-    /// The parameters of both devices that `own` takes.
-    fn both<P>(
-        &self,
-        candidate: &Candidate,
-        placement: Placement,
-        own: impl Fn(&Parameters) -> Option<P>,
-    ) -> Result<[P; 2], TransferError> {
         let of = |side: &TransferSide<'_>, role| {
-            let found = side.parameters.find(candidate, placement).and_then(&own);
+            let found = side.parameters.find(candidate, placement).copied();
             found.ok_or_else(|| TransferError::Missing { role, missing: side.missing(candidate) })
         };
-        Ok([of(&self.reference, Role::Reference)?, of(&self.target, Role::Target)?])
+        let relative = match (of(&self.reference, Role::Reference)?, of(&self.target, Role::Target)?) {
+            (Parameters::Csr(reference), Parameters::Csr(target)) => {
+                let p = representative_row_length(candidate.kernel, features, RowLengthRule::Paper);
+                CsrParameters::relative(&reference, &target, p.unwrap_or(0))
+            }
+            (Parameters::Ell(reference), Parameters::Ell(target)) => {
+                EllParameters::relative(&reference, &target, features.nrows)
+            }
+            (Parameters::Coo(reference), Parameters::Coo(target)) => {
+                CooParameters::relative(&reference, &target)
+            }
+            // A damaged file.
+            _ => {
+                let missing = self.target.missing(candidate);
+                return Err(TransferError::Missing { role: Role::Target, missing });
+            }
+        };
+        relative.map_err(|why| why.of(candidate))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The power laws of one kernel.
 
 use super::least_squares::{Plane, least_squares};
-use crate::papers::table_2::{Method, described, selected};
+use crate::papers::table_2::{LINEAR, described, selected};
 use serde::{Deserialize, Serialize};
 use sparsight_kernels::{Candidate, DeviceFacts, Kernel};
 use sparsight_matrix::{Dtype, Features};
@@ -23,7 +23,7 @@ struct Law {
 }
 
 fn row(kernel: Kernel, features: &Features) -> Vec<f64> {
-    selected(Method::Linear, kernel).into_iter().map(|quantity| quantity.ln(features)).collect()
+    selected(LINEAR, kernel).into_iter().map(|quantity| quantity.ln(features)).collect()
 }
 
 impl Linear {
@@ -37,7 +37,7 @@ impl Learner for Linear {
     const FORMAT: &'static str = "sparsight/linear/1";
 
     fn inputs() -> Vec<String> {
-        described(Method::Linear)
+        described(LINEAR)
     }
 
     /// Real matrices alone where there are enough: a plane cannot pass through both.
@@ -65,7 +65,7 @@ impl Learner for Linear {
 
     fn terms(&self, candidate: &Candidate, features: &Features, _: &DeviceFacts) -> Vec<Term> {
         let Some(law) = self.law(candidate) else { return Vec::new() };
-        let quantities = selected(Method::Linear, candidate.kernel);
+        let quantities = selected(LINEAR, candidate.kernel);
         let value =
             |q: &Quantity| Term { part: "features", name: q.name(), value: q.ln(features).exp(), unit: "" };
         let mut all: Vec<Term> = quantities.iter().map(value).collect();

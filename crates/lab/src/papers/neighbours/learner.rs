@@ -3,7 +3,7 @@
 use super::nearest::Nearest;
 use super::weights::Points;
 use crate::papers::kernels::KernelInPapers;
-use crate::papers::table_2::{Method, described, selected};
+use crate::papers::table_2::{NEIGHBOURS, described, selected};
 use serde::{Deserialize, Serialize};
 use sparsight_kernels::{Candidate, DeviceFacts, Kernel};
 use sparsight_matrix::{Dtype, Features};
@@ -50,7 +50,7 @@ impl From<Axis> for (f32, f32) {
 }
 
 fn logarithms(kernel: Kernel, features: &Features) -> Vec<f32> {
-    selected(Method::Neighbours, kernel).into_iter().map(|q| q.ln(features) as f32).collect()
+    selected(NEIGHBOURS, kernel).into_iter().map(|q| q.ln(features) as f32).collect()
 }
 
 /// Axes that map the range from least to most to 1; a feature that is the same everywhere stays 0.
@@ -134,7 +134,7 @@ impl Learner for Neighbours {
     const FORMAT: &'static str = "sparsight/neighbours/6";
 
     fn inputs() -> Vec<String> {
-        described(Method::Neighbours)
+        described(NEIGHBOURS)
     }
 
     fn split(&self, body: &mut Vec<u8>) -> Self {

@@ -70,20 +70,6 @@ impl<T: Scalar> FormatOf<T> for BroEllFormat {
         // way.
         let most = BroEll::<T>::device_bytes(nrows, shape, size(entries / 2 + nrows), T::DTYPE).0;
         let room = HostArray::room;
-        let widths =
-            &["nrows", "slice", "csr.row_ptr", "csr.col_idx", "column_ptr", "bits", "symbols_per_slice"];
-        let pack = &[
-            "nrows",
-            "slice",
-            "csr.row_ptr",
-            "csr.col_idx",
-            "csr.values",
-            "column_ptr",
-            "symbol_ptr",
-            "bits",
-            "symbols",
-            "values",
-        ];
         let fits = move |number: &NumberOf<'_>, limits: &Limits| {
             BroEll::<T>::check(of_matrix, shape, size(number("symbol_count")), limits).map(drop)
         };
@@ -93,7 +79,7 @@ impl<T: Scalar> FormatOf<T> for BroEllFormat {
             scratch: vec![("symbols_per_slice", room(Element::U64, slices))],
             steps: vec![
                 // A warp a slice.
-                Step::Run { routine: "bro_widths", threads: 32 * slices, args: widths },
+                Step::Run { routine: "bro_widths", threads: 32 * slices, part: "", with: &[] },
                 Step::AddUp { lengths: "symbols_per_slice", starts: "symbol_ptr", total: "symbol_count" },
                 Step::Check(Box::new(fits)),
                 Step::Room {
@@ -102,7 +88,7 @@ impl<T: Scalar> FormatOf<T> for BroEllFormat {
                     len: Box::new(|number| number("symbol_count")),
                 },
                 Step::Room { name: "values", element: Element::Value, len: Box::new(move |_| entries) },
-                Step::Run { routine: "bro_pack", threads: nrows, args: pack },
+                Step::Run { routine: "bro_pack", threads: nrows, part: "", with: &[] },
             ],
             most: Bytes(most.saturating_add(8 * (slices + 1))),
             ..Layout::default()

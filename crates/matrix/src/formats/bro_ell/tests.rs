@@ -28,8 +28,8 @@ fn the_picture_in_the_documentation_is_what_is_stored() {
     let a = matrix(8, &[&[0, 2], &[], &[0, 6], &[7]]);
     let bro = converted(&a, 3);
     // Column 7 is difference 8, of four bits, in a slice of one row.
-    assert_eq!((bro.column_ptr(), bro.bits()), (&[0, 2, 3][..], &[1, 3, 4][..]));
-    assert_eq!((bro.symbol_ptr(), bro.symbols()), (&[0, 3, 4][..], &[0b0101, 0, 0b1101, 0b1000][..]));
+    assert_eq!((&bro.column_ptr[..], &bro.bits[..]), (&[0, 2, 3][..], &[1, 3, 4][..]));
+    assert_eq!((&bro.symbol_ptr[..], &bro.symbols[..]), (&[0, 3, 4][..], &[0b0101, 0, 0b1101, 0b1000][..]));
     assert_eq!(bro.values(), [1.0, 0.0, 3.0, 2.0, 0.0, 4.0, 5.0]);
     holds_exactly(&bro, &a);
 }
@@ -43,7 +43,7 @@ fn the_last_columns_that_an_index_can_name_fit_their_32_bits() {
     let a = matrix(last as usize + 1, &rows);
     for slice in [1, 2, 32, 256] {
         let bro = converted(&a, slice);
-        assert_eq!(bro.bits().iter().max(), Some(&32));
+        assert_eq!(bro.bits.iter().max(), Some(&32));
         holds_exactly(&bro, &a);
     }
 }
@@ -66,9 +66,9 @@ fn a_difference_may_straddle_two_symbols_at_any_bit() {
 fn slices_without_entries_take_two_offsets_and_nothing_else() {
     let rows = [&[][..]; 70];
     let bro = converted(&matrix(9, &rows), 32);
-    assert_eq!((bro.column_ptr(), bro.symbol_ptr()), (&[0; 4][..], &[0; 4][..]));
-    assert!(bro.bits().is_empty() && bro.symbols().is_empty() && bro.values().is_empty());
-    let (shape, none) = (bro.shape(), BroEllSize::default());
+    assert_eq!((&bro.column_ptr[..], &bro.symbol_ptr[..]), (&[0; 4][..], &[0; 4][..]));
+    assert!(bro.bits.is_empty() && bro.symbols.is_empty() && bro.values().is_empty());
+    let (shape, none) = (bro.shape, BroEllSize::default());
     assert_eq!(BroEll::<f64>::device_bytes(70, shape, none, Dtype::F64), Bytes(64));
     assert!(bro.row(69).next().is_none());
 }
@@ -87,7 +87,7 @@ fn both_shapes_are_sized_in_one_sweep_as_each_is_converted() {
     for shape in BroEllShape::ALL {
         let size = padded.bro_ell(shape).unwrap();
         let bro = BroEll::from_csr(&a, shape, &Limits::NONE).unwrap();
-        let stored = [bro.values().len(), bro.symbols().len(), bro.bits().len()].map(|len| len as u64);
+        let stored = [bro.values().len(), bro.symbols.len(), bro.bits.len()].map(|len| len as u64);
         assert_eq!([size.entries, size.symbols, size.columns], stored, "{shape}");
         holds_exactly(&bro, &a);
     }

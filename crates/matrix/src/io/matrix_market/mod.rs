@@ -20,10 +20,10 @@ pub use fault::{Found, MatrixMarketFault};
 pub(super) use header::{Size, size_of_text};
 pub(super) use line::number_as_fortran;
 
-use super::assemble::{Buckets, Chunk, Entry, Mirror, Payload, assemble, finished_bytes};
+use super::assemble::{Buckets, Chunk, Entry, Payload, assemble, finished_bytes};
 use super::blocks::{BLOCK, Block, Blocks};
 use super::memory::{Budget, Refused, check_rows, make_room};
-use super::options::pattern_value;
+use super::options::{Source, pattern_value};
 use super::rows::Merge;
 use super::{Field, Layout, Loaded, Place, Progress, ReadError, ReadOptions, Remark, Stored, Symmetry};
 use crate::{Bytes, Csr, Scalar};
@@ -40,8 +40,7 @@ use std::sync::{Mutex, PoisonError};
 pub(super) fn read<T: Scalar>(
     blocks: &Blocks<'_>,
     total: Bytes,
-    path: &Path,
-    options: &ReadOptions<'_>,
+    Source { path, options, .. }: Source<'_>,
 ) -> Result<Loaded<T>, ReadError> {
     let (header, reader, beginning, rest) = read_header(blocks, path)?;
     let HeaderReader { lines: header_lines, remarks, .. } = reader;
@@ -99,10 +98,10 @@ fn values_on_the_diagonal<T: Scalar>(a: &Csr<T>) -> u64 {
     (0..a.nrows()).into_par_iter().filter(is_set).count() as u64
 }
 /// Reads blocks until the header is complete; gives what is left of the last one.
-fn read_header<'a>(
-    blocks: &Blocks<'a>,
+fn read_header(
+    blocks: &Blocks<'_>,
     path: &Path,
-) -> Result<(Header, HeaderReader, Beginning, Option<Unread<'a>>), ReadError> {
+) -> Result<(Header, HeaderReader, Beginning, Option<Unread>), ReadError> {
     let mut reader = HeaderReader::default();
     while let Some(block) = blocks.next().map_err(|(_, error)| error)? {
         if block.index > MOST_EMPTY_BLOCKS {
@@ -143,8 +142,8 @@ fn fault_at(path: &Path, line: u64, (column, fault): LineFault) -> ReadError {
 }
 
 /// A block of which the bytes before `at` are done.
-struct Unread<'a> {
-    block: Block<'a>,
+struct Unread {
+    block: Block,
     at: usize,
 }
 
@@ -181,7 +180,7 @@ struct Body<'a, 'b> {
     grammar: Grammar,
     buckets: Buckets,
     blocks: &'a Blocks<'b>,
-    first: Mutex<Option<Unread<'b>>>,
+    first: Mutex<Option<Unread>>,
     /// Set at the first fault. Blocks are handed out in order, so every block before the faulty one has
     /// been handed out and will be read to its end: the fault reported does not depend on threads.
     stop: AtomicBool,
@@ -193,15 +192,7 @@ struct Body<'a, 'b> {
     done: Mutex<u64>,
 }
 
-impl<'b> Body<'_, 'b> {
-    fn mirror(&self) -> Mirror {
-        match self.header.banner.symmetry {
-            Symmetry::General => Mirror::None,
-            Symmetry::SkewSymmetric => Mirror::Negated,
-            Symmetry::Symmetric | Symmetry::Hermitian => Mirror::Same,
-        }
-    }
-
+impl Body<'_, '_> {
     /// The matrix, with the values that are asked for.
     fn matrix<T: Scalar>(&self) -> Result<Loaded<T>, ReadError> {
         let (options, banner) = (self.options, self.header.banner);
@@ -234,7 +225,8 @@ impl<'b> Body<'_, 'b> {
         let parsed = self.parse(|bytes, scratch: &mut Vec<Entry<V>>| {
             let lines = line::coordinates(&self.grammar, bytes, scratch)?;
             let entries = scratch.len() as u64;
-            let chunk = Chunk::new(scratch, self.buckets, self.mirror()).map_err(|r| self.refused(r))?;
+            let chunk = Chunk::new(scratch, self.buckets, self.header.banner.symmetry)
+                .map_err(|r| self.refused(r))?;
             Ok((lines, entries, chunk.len() as u64, chunk))
         })?;
         Ok(parsed.into_iter().map(|p| p.content).collect())
@@ -257,7 +249,7 @@ impl<'b> Body<'_, 'b> {
         // Only now is it known how many values came before a block.
         let place = |(first, mut entries): (u64, Vec<Entry<V>>)| {
             self.header.place(first, &mut entries);
-            Chunk::new(&entries, self.buckets, self.mirror())
+            Chunk::new(&entries, self.buckets, self.header.banner.symmetry)
         };
         let chunks: Result<_, Refused> = numbered.collect::<Vec<_>>().into_par_iter().map(place).collect();
         chunks.map_err(|refused| refused.error(self.path))
@@ -349,7 +341,7 @@ impl<'b> Body<'_, 'b> {
         fault_at(self.path, line, (column, fault))
     }
 
-    fn next(&self) -> Result<Option<Unread<'b>>, (usize, ReadError)> {
+    fn next(&self) -> Result<Option<Unread>, (usize, ReadError)> {
         if let Some(unread) = lock(&self.first).take() {
             return Ok(Some(unread));
         }

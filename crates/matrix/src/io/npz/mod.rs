@@ -15,11 +15,11 @@ mod tests;
 
 pub use fault::NpzFault;
 
-use super::assemble::{Buckets, Chunk, Entry, Mirror, assemble, chunks, column_entries, finished_bytes};
+use super::assemble::{Arrays, Entry, column_entries};
 use super::memory::{Budget, check_rows};
-use super::options::pattern_value;
+use super::options::{Source, pattern_value};
 use super::rows::{self, Merge};
-use super::{Field, Layout, Loaded, Progress, ReadError, ReadOptions, Remark, Seekable, Stored, Symmetry};
+use super::{Field, Layout, Loaded, Progress, ReadError, Remark, Seekable, Stored, Symmetry};
 use crate::{Bytes, Csr, Scalar};
 use array::{Header, Kind, read_blocks, read_header};
 use rayon::prelude::*;
@@ -47,11 +47,11 @@ pub(super) fn open<'a>(file: Box<dyn Seekable + 'a>, path: &Path) -> Result<Arch
 pub(super) fn read<T: Scalar>(
     archive: Archive<'_>,
     total: Bytes,
-    path: &Path,
-    options: &ReadOptions<'_>,
+    source: Source<'_>,
 ) -> Result<Loaded<T>, ReadError> {
-    let budget = Budget::new(options);
-    let mut file = File { archive, bytes: total.0, path, options, budget, held: 0, done: 0, of_data: None };
+    let path = source.path;
+    let budget = Budget::new(source.options);
+    let mut file = File { archive, bytes: total.0, source, budget, held: 0, done: 0, of_data: None };
     let (layout, nrows, ncols, remark) = file.layout()?;
     // Claims that do not agree are found before anything is read for them.
     let beside: &[&'static str] = match layout {
@@ -68,8 +68,7 @@ pub(super) fn read<T: Scalar>(
     let offsets = if layout == Layout::NpzCsc { ncols } else { nrows };
     budget.check(path, 8 * (u128::from(nrows) + u128::from(offsets) + 2))?;
     let shape = (nrows as usize, ncols as usize);
-    let is_dia = layout == Layout::NpzDia;
-    let (data, field) = if options.places_only { file.places(is_dia)? } else { file.data::<T>(is_dia)? };
+    let (data, field) = file.data::<T>(layout == Layout::NpzDia)?;
     let of_data = file.of_data.ok_or_else(|| npz(path, NpzFault::Missing { array: "data" }))?;
     let rank = match layout {
         Layout::NpzBsr => 3,
@@ -84,11 +83,9 @@ pub(super) fn read<T: Scalar>(
     let (result, entries) = match layout {
         Layout::NpzCoo => {
             let (row, col) = file.places_of(nrows, ncols, entries)?;
-            let entry = |k: usize| Entry { row: row[k], col: col[k], value: data[k] };
-            let chunks =
-                file.chunks(shape, entries, data.len(), |piece, out| out.extend(piece.map(entry)))?;
-            drop((row, col, data));
-            (file.assemble(shape, chunks), entries)
+            let entry = move |k: usize| Entry { row: row[k], col: col[k], value: data[k] };
+            let fill = move |piece: Range<usize>, out: &mut Vec<_>| out.extend(piece.map(&entry));
+            (file.assemble(shape, entries, entries as usize, fill), entries)
         }
         Layout::NpzBsr => file.blocks(shape, &data, &of_data)?,
         Layout::NpzDia => file.diagonals(shape, &data, &of_data)?,
@@ -96,17 +93,16 @@ pub(super) fn read<T: Scalar>(
             let indptr = file.offsets(ncols, entries)?;
             let row = file.indices("indices", nrows, entries)?;
             let stored = indptr[ncols as usize];
-            let chunks = file.chunks(shape, entries, stored as usize, |piece, out| {
+            let fill = move |piece: Range<usize>, out: &mut Vec<_>| {
                 column_entries(&indptr, &row, &data, piece, out);
-            })?;
-            drop((indptr, row, data));
-            (file.assemble(shape, chunks), stored)
+            };
+            (file.assemble(shape, entries, stored as usize, fill), stored)
         }
         _ => {
             let indptr = file.offsets(nrows, entries)?;
             let col = file.indices("indices", ncols, entries)?;
             let stored = indptr[nrows as usize];
-            (compressed_rows(shape, indptr, col, data, (path, options)), stored)
+            (compressed_rows(shape, indptr, col, data, source), stored)
         }
     };
     let (matrix, duplicates) = result?;
@@ -123,12 +119,13 @@ fn compressed_rows<T: Scalar>(
     mut row_ptr: Vec<u64>,
     mut col_idx: Vec<u32>,
     mut values: Vec<T>,
-    (path, options): (&Path, &ReadOptions<'_>),
+    Source { path, options, .. }: Source<'_>,
 ) -> Result<(Csr<T>, u64), ReadError> {
     // Like scipy, ignore what lies behind the last row.
     col_idx.truncate(row_ptr[nrows] as usize);
     values.truncate(row_ptr[nrows] as usize);
-    let merged = rows::sort_and_merge(&mut row_ptr, &mut col_idx, &mut values, merge(options));
+    let merge = if options.places_only { Merge::Keep } else { Merge::Sum };
+    let merged = rows::sort_and_merge(&mut row_ptr, &mut col_idx, &mut values, merge);
     let duplicates = merged.map_err(|unmerged| unmerged.error(path))?;
     if options.places_only {
         let (ptr, col) = (&row_ptr, &col_idx);
@@ -145,10 +142,6 @@ fn compressed_rows<T: Scalar>(
     }
     let matrix = Csr::try_new(nrows, ncols, row_ptr, col_idx, values).map_err(ReadError::structure(path))?;
     Ok((matrix, duplicates))
-}
-
-fn merge(options: &ReadOptions<'_>) -> Merge {
-    if options.places_only { Merge::Keep } else { Merge::Sum }
 }
 
 fn npz(path: &Path, fault: NpzFault) -> ReadError {
@@ -181,8 +174,7 @@ struct File<'a, 'f> {
     archive: Archive<'f>,
     /// Bytes of the archive.
     bytes: u64,
-    path: &'a Path,
-    options: &'a ReadOptions<'a>,
+    source: Source<'a>,
     budget: Budget,
     /// Bytes of arrays read so far.
     held: u128,
@@ -204,7 +196,7 @@ impl File<'_, '_> {
         start: impl FnOnce(&Header) -> Result<usize, NpzFault>,
         mut each: impl FnMut(&Header, &[u8]) -> Result<(), NpzFault>,
     ) -> Result<(), ReadError> {
-        let Self { archive, bytes, path, options, budget, held, done, of_data } = self;
+        let Self { archive, bytes, source: Source { path, options, .. }, budget, held, done, of_data } = self;
         let fail = |fault| npz(path, fault);
         let mut member = member(archive, path, array)?;
         let compressed = member.compressed_size().min(*bytes);
@@ -238,7 +230,7 @@ impl File<'_, '_> {
     }
 
     fn report(&self, done: u64) {
-        if let Some(progress) = self.options.progress {
+        if let Some(progress) = self.source.options.progress {
             progress(Progress { done: Bytes(done), total: Bytes(self.bytes) });
         }
     }
@@ -255,7 +247,7 @@ impl File<'_, '_> {
                 "coo" => Layout::NpzCoo,
                 "bsr" => Layout::NpzBsr,
                 "dia" => Layout::NpzDia,
-                _ => return Err(npz(self.path, NpzFault::Format { format })),
+                _ => return Err(npz(self.source.path, NpzFault::Format { format })),
             };
             return Ok((layout, nrows, ncols, None));
         }
@@ -264,7 +256,7 @@ impl File<'_, '_> {
             && has(self, "shape")
             && (has(self, "coords") || (has(self, "row") && has(self, "col")));
         if !is_compressed && !is_coordinates {
-            return Err(npz(self.path, NpzFault::Missing { array: "format" }));
+            return Err(npz(self.source.path, NpzFault::Missing { array: "format" }));
         }
         let (nrows, ncols) = self.shape()?;
         if has(self, "fill_value") {
@@ -285,7 +277,7 @@ impl File<'_, '_> {
 
     /// The header of an array, which is not read.
     fn header(&mut self, array: &'static str) -> Result<Header, ReadError> {
-        let path = self.path;
+        let path = self.source.path;
         let mut member = member(&mut self.archive, path, array)?;
         read_header(&mut member, array).map_err(|fault| npz(path, fault))
     }
@@ -307,7 +299,9 @@ impl File<'_, '_> {
                 Ok(())
             })
         })?;
-        first.ok_or_else(|| npz(self.path, NpzFault::Array { array, why: "it is no number".to_owned() }))
+        first.ok_or_else(|| {
+            npz(self.source.path, NpzFault::Array { array, why: "it is no number".to_owned() })
+        })
     }
 
     /// The part that is not stored has to be 0.
@@ -316,7 +310,7 @@ impl File<'_, '_> {
         match self.small_number(array)? {
             0.0 => Ok(()),
             value => Err(npz(
-                self.path,
+                self.source.path,
                 NpzFault::Array { array, why: format!("what is not stored is {value}, not 0") },
             )),
         }
@@ -332,7 +326,7 @@ impl File<'_, '_> {
             let why = format!(
                 "it is no array of 2 x {entries} in C order: rows of indices, a column for each entry"
             );
-            return Err(npz(self.path, NpzFault::Array { array: "coords", why }));
+            return Err(npz(self.source.path, NpzFault::Array { array: "coords", why }));
         }
         let mut row = self.indices("coords", nrows.max(ncols), 2 * entries)?;
         let col = row.split_off(entries as usize);
@@ -344,7 +338,7 @@ impl File<'_, '_> {
                     index: text(indices[at].into()),
                     limit,
                 };
-                return Err(npz(self.path, fault));
+                return Err(npz(self.source.path, fault));
             }
         }
         Ok((row, col))
@@ -383,44 +377,35 @@ impl File<'_, '_> {
         Ok((shape[0], shape[1]))
     }
 
-    /// Zeros for all values, whatever these are; `marked`: 1 where they are other than 0.
-    fn places<T: Scalar>(&mut self, marked: bool) -> Result<(Vec<T>, Field), ReadError> {
+    /// The values; `marked`: -0 where only the type makes them 0, and 0 where they are in the file, whatever the sign. Of places alone zeros,
+    /// whatever the values are; `marked`: 1 where they are other than 0.
+    fn data<T: Scalar>(&mut self, marked: bool) -> Result<(Vec<T>, Field), ReadError> {
+        let places_only = self.source.options.places_only;
         let (mut data, mut field) = (Vec::new(), Field::Real);
         let is_number = |h: &Header| match h.kind {
-            Kind::Ascii | Kind::Unicode => Err(no_numbers()),
+            Kind::Complex if !places_only => Err(NpzFault::Complex),
+            Kind::Ascii | Kind::Unicode => {
+                Err(NpzFault::Array { array: "data", why: "it holds no numbers".to_owned() })
+            }
             _ => Ok(size_of::<T>()),
         };
         self.array("data", is_number, |h, bytes| {
             reserve(&mut data, "data", h)?;
-            if marked {
-                h.marks(bytes, |is_marked| {
-                    data.push(T::from_f64(f64::from(u8::from(is_marked))));
-                    Ok(())
-                })?;
-            } else {
-                data.resize(data.len() + bytes.len() / h.size, T::default());
-            }
             field = match h.kind {
                 Kind::Complex => Field::Complex,
                 _ if h.is_whole() => Field::Integer,
                 _ => Field::Real,
             };
-            Ok(())
-        })?;
-        Ok((data, field))
-    }
-
-    /// The values; `marked`: -0 where only the type makes them 0, and 0 where they are in the file, whatever the sign.
-    fn data<T: Scalar>(&mut self, marked: bool) -> Result<(Vec<T>, Field), ReadError> {
-        let (mut data, mut field) = (Vec::new(), Field::Real);
-        let is_real = |h: &Header| match h.kind {
-            Kind::Complex => Err(NpzFault::Complex),
-            Kind::Ascii | Kind::Unicode => Err(no_numbers()),
-            _ => Ok(size_of::<T>()),
-        };
-        self.array("data", is_real, |h, bytes| {
-            reserve(&mut data, "data", h)?;
-            field = if h.is_whole() { Field::Integer } else { Field::Real };
+            if places_only && marked {
+                return h.marks(bytes, |is_marked| {
+                    data.push(T::from_f64(f64::from(u8::from(is_marked))));
+                    Ok(())
+                });
+            }
+            if places_only {
+                data.resize(data.len() + bytes.len() / h.size, T::default());
+                return Ok(());
+            }
             h.whole_numbers(bytes, |n| {
                 data.push(T::from_f64(n as f64));
                 Ok(())
@@ -438,54 +423,47 @@ impl File<'_, '_> {
         Ok((data, field))
     }
 
+    /// `expected` whole numbers; `take` turns each into an element, which may depend on those before.
+    fn integers<E>(
+        &mut self,
+        array: &'static str,
+        expected: u64,
+        take: impl Fn(i128, &[E]) -> Result<E, NpzFault>,
+    ) -> Result<Vec<E>, ReadError> {
+        let mut all = Vec::new();
+        let is_whole = |h: &Header| whole(array, h, expected).map(|()| size_of::<E>());
+        self.array(array, is_whole, |h, bytes| {
+            reserve(&mut all, array, h)?;
+            h.whole_numbers(bytes, |number| {
+                all.push(take(number, &all)?);
+                Ok(())
+            })
+        })?;
+        Ok(all)
+    }
+
     /// `expected` indices below `limit`.
     fn indices(&mut self, array: &'static str, limit: u64, expected: u64) -> Result<Vec<u32>, ReadError> {
-        let mut indices = Vec::new();
-        self.array(
-            array,
-            |h| whole(array, h, expected).map(|()| 4),
-            |h, bytes| {
-                reserve(&mut indices, array, h)?;
-                h.whole_numbers(bytes, |index| {
-                    if !(0..i128::from(limit)).contains(&index) {
-                        return Err(NpzFault::Index {
-                            array,
-                            at: indices.len() as u64,
-                            index: text(index),
-                            limit,
-                        });
-                    }
-                    indices.push(index as u32);
-                    Ok(())
-                })
-            },
-        )?;
-        Ok(indices)
+        self.integers(array, expected, |index, before| {
+            let (is_below, at) = ((0..i128::from(limit)).contains(&index), before.len() as u64);
+            let beyond = || NpzFault::Index { array, at, index: text(index), limit };
+            is_below.then_some(index as u32).ok_or_else(beyond)
+        })
     }
 
     /// `n + 1` offsets from 0 to at most `entries`.
     fn offsets(&mut self, n: u64, entries: u64) -> Result<Vec<u64>, ReadError> {
-        let (mut offsets, array) = (Vec::new(), "indptr");
-        self.array(
-            array,
-            |h| whole(array, h, n + 1).map(|()| 8),
-            |h, bytes| {
-                reserve(&mut offsets, array, h)?;
-                h.whole_numbers(bytes, |offset| {
-                    let at = offsets.len() as u64;
-                    let least = offsets.last().copied().unwrap_or(0);
-                    if offset > i128::from(entries) {
-                        return Err(NpzFault::Index { array, at, index: text(offset), limit: entries + 1 });
-                    }
-                    if offset < i128::from(least) || (at == 0 && offset != 0) {
-                        return Err(NpzFault::Offsets { at, offset: text(offset) });
-                    }
-                    offsets.push(offset as u64);
-                    Ok(())
-                })
-            },
-        )?;
-        Ok(offsets)
+        let array = "indptr";
+        self.integers(array, n + 1, |offset, before: &[u64]| {
+            let (at, least) = (before.len() as u64, before.last().copied().unwrap_or(0));
+            if offset > i128::from(entries) {
+                return Err(NpzFault::Index { array, at, index: text(offset), limit: entries + 1 });
+            }
+            if offset < i128::from(least) || (at == 0 && offset != 0) {
+                return Err(NpzFault::Offsets { at, offset: text(offset) });
+            }
+            Ok(offset as u64)
+        })
     }
 
     /// A matrix of compressed rows of blocks, which `data` holds one after the other.
@@ -500,7 +478,7 @@ impl File<'_, '_> {
         let is_side = |side: u64| (1..=u64::from(u32::MAX)).contains(&side);
         if !is_side(high) || !is_side(wide) || !nrows.is_multiple_of(high) || !ncols.is_multiple_of(wide) {
             let why = format!("{nrows} x {ncols} cannot be cut into blocks of {high} x {wide}");
-            return Err(npz(self.path, NpzFault::Array { array: "data", why }));
+            return Err(npz(self.source.path, NpzFault::Array { array: "data", why }));
         }
         let indptr = self.offsets(nrows / high, count)?;
         let columns = self.indices("indices", ncols / wide, count)?;
@@ -508,7 +486,7 @@ impl File<'_, '_> {
         let stored = indptr[indptr.len() - 1] as usize;
         let places = stored * high * wide;
         // Of places, not blocks: one block may be as large as memory.
-        let chunks = self.chunks(shape, places as u64, places, |piece, out| {
+        let fill = |piece: Range<usize>, out: &mut Vec<_>| {
             let first = (piece.start / (high * wide)) as u64;
             let mut row = indptr.partition_point(|&p| p <= first).saturating_sub(1);
             for at in piece {
@@ -520,8 +498,8 @@ impl File<'_, '_> {
                 let value = data[of_data.place([k, i, j])];
                 out.push(Entry { row: row as u32, col: col as u32, value });
             }
-        })?;
-        Ok((self.assemble(shape, chunks), places as u64))
+        };
+        Ok((self.assemble(shape, places as u64, places, fill), places as u64))
     }
 
     /// A matrix of diagonals: the value for column j of diagonal d, which lies `offsets[d]` right of the main one, is `data[d, j]`.
@@ -545,71 +523,42 @@ impl File<'_, '_> {
         };
         let places = count * length;
         let entries = (0..places).into_par_iter().filter(|at| entry(*at).is_some()).count() as u64;
-        let chunks = self.chunks(shape, entries, places, |piece, out| out.extend(piece.filter_map(entry)))?;
-        Ok((self.assemble(shape, chunks), entries))
+        let fill = |piece: Range<usize>, out: &mut Vec<_>| out.extend(piece.filter_map(entry));
+        Ok((self.assemble(shape, entries, places, fill), entries))
     }
 
     /// Offsets of diagonals: any whole numbers, `expected` of them and none twice.
     fn diagonal_offsets(&mut self, expected: u64) -> Result<Vec<i64>, ReadError> {
-        let (mut offsets, array): (Vec<i64>, _) = (Vec::new(), "offsets");
-        self.array(
-            array,
-            |h| whole(array, h, expected).map(|()| 8),
-            |h, bytes| {
-                reserve(&mut offsets, array, h)?;
-                h.whole_numbers(bytes, |offset| {
-                    let known = i64::try_from(offset);
-                    offsets.push(known.map_err(|_| NpzFault::Array { array, why: format!("{offset}") })?);
-                    Ok(())
-                })
-            },
-        )?;
+        let array = "offsets";
+        let offsets = self.integers(array, expected, |offset, _: &[i64]| {
+            i64::try_from(offset).map_err(|_| NpzFault::Array { array, why: format!("{offset}") })
+        })?;
         let mut sorted = offsets.clone();
         sorted.sort_unstable();
         if let Some([twice, ..]) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
             let why = format!("diagonal {twice} is there twice");
-            return Err(npz(self.path, NpzFault::Array { array, why }));
+            return Err(npz(self.source.path, NpzFault::Array { array, why }));
         }
         Ok(offsets)
     }
 
-    /// Triplets of `len` places, of which `entries` are kept; `fill` turns a piece into at most as many entries as it is long.
-    fn chunks<T: Scalar>(
-        &self,
-        (nrows, _): (usize, usize),
-        entries: u64,
-        len: usize,
-        fill: impl Fn(Range<usize>, &mut Vec<Entry<T>>) + Sync,
-    ) -> Result<Vec<Chunk<T>>, ReadError> {
-        let triplets = u128::from(entries) * size_of::<Entry<T>>() as u128;
-        let assembling = triplets + finished_bytes::<T>(nrows as u64, entries);
-        self.budget.check(self.path, (self.held + triplets).max(assembling))?;
-        chunks(len, Buckets::new(nrows), Mirror::None, fill).map_err(|refused| refused.error(self.path))
-    }
-
+    /// The matrix of `len` places, of which `entries` are kept, as [`Arrays::assemble`] makes it.
     fn assemble<T: Scalar>(
         &self,
         shape: (usize, usize),
-        chunks: Vec<Chunk<T>>,
+        entries: u64,
+        len: usize,
+        fill: impl Fn(Range<usize>, &mut Vec<Entry<T>>) + Sync,
     ) -> Result<(Csr<T>, u64), ReadError> {
-        let ReadOptions { pattern, places_only, .. } = *self.options;
-        let value = |e: &Entry<T>| {
-            if places_only {
-                T::from_f64(pattern_value(pattern, Symmetry::General, e.row, e.col))
-            } else {
-                e.value
-            }
-        };
-        assemble(shape, Buckets::new(shape.0), chunks, value, merge(self.options), self.path)
+        let Self { source, budget, held, .. } = *self;
+        let places_only = source.options.places_only;
+        let arrays = Arrays { source, budget, held, symmetry: Symmetry::General, places_only };
+        arrays.assemble(shape, entries, len, fill)
     }
 }
 
 fn wrong_rank(array: &'static str, found: usize, expected: usize) -> NpzFault {
     NpzFault::Array { array, why: format!("it has {found} dimensions, {expected} are needed") }
-}
-
-fn no_numbers() -> NpzFault {
-    NpzFault::Array { array: "data", why: "it holds no numbers".to_owned() }
 }
 
 fn text(n: i128) -> Box<str> {

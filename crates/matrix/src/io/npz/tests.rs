@@ -1,6 +1,6 @@
 //! Blocks and diagonals that strain memory or the value type.
 
-#[path = "../../../tests/npz_writer/mod.rs"]
+#[path = "../../../tests/it/npz_writer.rs"]
 mod npz_writer;
 
 use crate::io::{self, Loaded, ReadError, ReadOptions};

@@ -5,13 +5,14 @@ mod tables;
 mod transfer;
 mod without;
 
-use crate::args::{KernelName, placement};
+use crate::args::{kernel, placement};
 use crate::context::Context;
 use crate::failure::{Exit, Failure};
 use crate::name_prefixes::NamePrefixes;
 use crate::plots;
 use clap::ValueEnum;
 use sparsight::Profile;
+use sparsight::kernels::Selection;
 use sparsight::model::{PlacementRule, RowLengthRule};
 use sparsight::models::ModelName;
 use sparsight::profile::ProfileFolder;
@@ -19,8 +20,7 @@ use sparsight::records::CorpusRecord;
 use sparsight_lab::answer::EvaluateAnswer;
 use sparsight_lab::evaluate::{ChoiceRow, Chooser, Evaluation, evaluate};
 use std::path::PathBuf;
-use summary::Summary;
-use tables::{Tables, Titled};
+use tables::Titled;
 
 /// Compare predictions and choices with the measured corpus of a profile
 ///
@@ -45,8 +45,8 @@ pub(crate) struct Evaluate {
     #[arg(long, conflicts_with_all = ["from", "placement", "row_length", "plots", "full", "kernels", "models", "by", "worst"])]
     without_each: bool,
     /// Rows of the tables for these kernels, such as csr-vector, "csr-vector t8" or ell
-    #[arg(long = "kernel", value_name = "NAME", value_delimiter = ',')]
-    kernels: Vec<KernelName>,
+    #[arg(long = "kernel", value_name = "NAME", value_delimiter = ',', value_parser = kernel)]
+    kernels: Vec<Selection>,
     /// Rows of the tables for these models
     #[arg(long = "model", value_name = "NAME", value_delimiter = ',')]
     models: Vec<ModelName>,
@@ -103,24 +103,28 @@ impl Evaluate {
                 plots::write(out, &plots::all(&profile, &evaluation, &benchmark, &context.dtypes())?)?
             }
         };
-        for name in self.kernels.iter().filter(|name| name.beyond_the_kernel()) {
+        for name in self.kernels.iter().filter(|name| name.block().is_some() || name.dtype().is_some()) {
             context.printer.note(format_args!(
                 "{name}: a row of errors is a kernel, over all of its block sizes; --dtype asks for a value type"
             ));
         }
-        let answer = EvaluateAnswer::of(&profile, self.test.clone(), &evaluation, written);
+        let answer = EvaluateAnswer {
+            device: (&profile).into(),
+            test: self.test.clone(),
+            evaluation: evaluation.clone(),
+            plots: written,
+        };
         self.narrow(&mut evaluation);
         context.printer.answer(&answer, || {
             let out = self.output(context);
             if self.asks_for_tables() {
-                Tables { evaluation: &evaluation, by: self.by(), out }.print(&profile)?;
+                tables::print(&evaluation, self.by(), &profile, &out)?;
             } else {
-                Summary { evaluation: &evaluation, out: &out }.print(&profile)?;
+                summary::print(&evaluation, &profile, &out)?;
             }
             let Some(folder) = &self.plots else { return Ok(()) };
             context.printer.line(format!("{} plots in {}", answer.plots.len(), folder.display()))
-        })?;
-        Ok(Exit::Done)
+        })
     }
 
     fn by(&self) -> Group {

@@ -12,100 +12,89 @@ use sparsight_lab::evaluate::{AccuracyRow, Baseline, ChoiceRow, Chooser, Evaluat
 const SCOPES: [Scope; 2] = [Scope::All, Scope::BeyondLaunch];
 
 /// Summary in at most twenty lines: errors of times, quality of the choice, and the choices of others.
-pub(super) struct Summary<'e> {
-    pub(super) evaluation: &'e Evaluation,
-    pub(super) out: &'e Titled<'e>,
+pub(super) fn print(evaluation: &Evaluation, profile: &Profile, out: &Titled<'_>) -> Result<(), Failure> {
+    let Evaluation { overall, choices, matrices: counts, trained_on, .. } = evaluation;
+    let device = described(&profile.device.facts);
+    let has_errors = |model| overall.iter().any(|row| row.model == model);
+    let first = [ModelName::Best, profile.strip_model()].into_iter().find(|model| has_errors(*model));
+    let Some(model) = first.or(overall.first().map(|row| row.model)) else {
+        out.line(format!("{BOLD}{device}{BOLD:#}: no model has a time for any of these matrices"))?;
+        return trained_on_all(evaluation, out);
+    };
+    let left_out =
+        trained_on.get(&model).map(|count| format!(", without {} that it was trained on", matrices(*count)));
+    out.line(format!("{BOLD}{device}{BOLD:#}   model {model}{}", left_out.unwrap_or_default()))?;
+    out.line("")?;
+    let mut rows = Vec::new();
+    for (&dtype, &(_, beyond)) in counts {
+        for scope in SCOPES {
+            let is_it = |row: &&AccuracyRow<()>| (row.model, row.dtype, row.scope) == (model, dtype, scope);
+            let errors = overall.iter().find(is_it);
+            let by_model = |row: &&ChoiceRow| {
+                let chose = matches!(row.chooser, Chooser::Model { model: by, .. } if by == model);
+                chose && (row.dtype, row.scope) == (dtype, scope)
+            };
+            let choice = choices.iter().find(by_model);
+            if errors.is_none() && choice.is_none() {
+                continue;
+            }
+            let which = match (scope, choice) {
+                (Scope::All, Some(row)) => format!("all {}", row.quality.count),
+                (_, Some(row)) => format!("{} beyond twice the launch cost", row.quality.count),
+                (Scope::All, None) => "all".to_owned(),
+                (_, None) => format!("{beyond} beyond twice the launch cost"),
+            };
+            rows.push((dtype, which, errors, choice));
+        }
+    }
+    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+    let error = |row: Option<&AccuracyRow<()>>, of: fn(&AccuracyRow<()>) -> Option<f64>| {
+        or_dash(row.and_then(of).map(percent))
+    };
+    let choice = |row: Option<&ChoiceRow>, of: fn(&ChoiceRow) -> String| or_dash(row.map(of));
+    out.line(Table::of(
+        rows,
+        [
+            ("<", &|(dtype, ..)| dtype.to_string()),
+            ("<matrices", &|(_, which, ..)| which.clone()),
+            ("mean error", &|(_, _, row, _)| error(*row, |row| Some(row.error.mean))),
+            ("median", &|(_, _, row, _)| error(*row, |row| Some(row.error.median))),
+            ("in the 90 % interval", &|(_, _, row, _)| error(*row, |row| row.covered)),
+            ("best / chosen", &|(.., row)| choice(*row, |r| format!("{:.3}", 1.0 / r.quality.mean_ratio))),
+            ("within 5 %", &|(.., row)| choice(*row, |r| percent(r.quality.within_5_percent))),
+            ("worst choice", &|(.., row)| {
+                choice(*row, |r| format!("{:.2} times the best", r.quality.worst_ratio))
+            }),
+        ],
+    ))?;
+    let others: Vec<String> =
+        choices_by(choices, |row| row.scope == Scope::All && matches!(row.chooser, Chooser::Baseline(_)))
+            .iter()
+            .map(|(name, rows)| {
+                let ratios: Vec<String> = rows
+                    .iter()
+                    .map(|row| format!("{:.3} ({})", 1.0 / row.quality.mean_ratio, row.dtype))
+                    .collect();
+                format!("  {name}: {}", ratios.join(", "))
+            })
+            .collect();
+    if !others.is_empty() {
+        out.line("\nBest / chosen without a model:")?;
+        others.iter().try_for_each(|line| out.line(line))?;
+    }
+    out.line(
+        "\nmean error: of |predicted - measured| / measured; best / chosen: geometric mean of the best measured time \
+         over that of the candidate ranked first, 1 is perfect",
+    )?;
+    out.line("`--full`: every kernel and model, the worst matrices; `--kernel NAME` and `--model NAME`: those alone")
 }
 
-impl Summary<'_> {
-    pub(super) fn print(&self, profile: &Profile) -> Result<(), Failure> {
-        let Evaluation { overall, choices, matrices: counts, trained_on, .. } = self.evaluation;
-        let device = described(&profile.device.facts);
-        let has_errors = |model| overall.iter().any(|row| row.model == model);
-        let first = [ModelName::Best, profile.strip_model()].into_iter().find(|model| has_errors(*model));
-        let Some(model) = first.or(overall.first().map(|row| row.model)) else {
-            self.out
-                .line(format!("{BOLD}{device}{BOLD:#}: no model has a time for any of these matrices"))?;
-            return self.trained_on_all();
-        };
-        let left_out = trained_on
-            .get(&model)
-            .map(|count| format!(", without {} that it was trained on", matrices(*count)));
-        self.out.line(format!("{BOLD}{device}{BOLD:#}   model {model}{}", left_out.unwrap_or_default()))?;
-        self.out.line("")?;
-        let mut table = Table::new(&[
-            "<",
-            "<matrices",
-            "mean error",
-            "median",
-            "in the 90 % interval",
-            "best / chosen",
-            "within 5 %",
-            "worst choice",
-        ]);
-        for (&dtype, &(_, beyond)) in counts {
-            for scope in SCOPES {
-                let is_it =
-                    |row: &&AccuracyRow<()>| (row.model, row.dtype, row.scope) == (model, dtype, scope);
-                let errors = overall.iter().find(is_it);
-                let by_model = |row: &&ChoiceRow| {
-                    let chose = matches!(row.chooser, Chooser::Model { model: by, .. } if by == model);
-                    chose && (row.dtype, row.scope) == (dtype, scope)
-                };
-                let choice = choices.iter().find(by_model);
-                if errors.is_none() && choice.is_none() {
-                    continue;
-                }
-                let which = match (scope, choice) {
-                    (Scope::All, Some(row)) => format!("all {}", row.quality.count),
-                    (_, Some(row)) => format!("{} beyond twice the launch cost", row.quality.count),
-                    (Scope::All, None) => "all".to_owned(),
-                    (_, None) => format!("{beyond} beyond twice the launch cost"),
-                };
-                let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
-                table.row([
-                    dtype.to_string(),
-                    which,
-                    or_dash(errors.map(|row| percent(row.error.mean))),
-                    or_dash(errors.map(|row| percent(row.error.median))),
-                    or_dash(errors.and_then(|row| row.covered).map(percent)),
-                    or_dash(choice.map(|row| format!("{:.3}", 1.0 / row.quality.mean_ratio))),
-                    or_dash(choice.map(|row| percent(row.quality.within_5_percent))),
-                    or_dash(choice.map(|row| format!("{:.2} times the best", row.quality.worst_ratio))),
-                ]);
-            }
-        }
-        self.out.line(table)?;
-        let others: Vec<String> =
-            choices_by(choices, |row| row.scope == Scope::All && matches!(row.chooser, Chooser::Baseline(_)))
-                .iter()
-                .map(|(name, rows)| {
-                    let ratios: Vec<String> = rows
-                        .iter()
-                        .map(|row| format!("{:.3} ({})", 1.0 / row.quality.mean_ratio, row.dtype))
-                        .collect();
-                    format!("  {name}: {}", ratios.join(", "))
-                })
-                .collect();
-        if !others.is_empty() {
-            self.out.line("\nBest / chosen without a model:")?;
-            others.iter().try_for_each(|line| self.out.line(line))?;
-        }
-        self.out.line(
-            "\nmean error: of |predicted - measured| / measured; best / chosen: geometric mean of the best measured time \
-             over that of the candidate ranked first, 1 is perfect",
-        )?;
-        self.out.line("`--full`: every kernel and model, the worst matrices; `--kernel NAME` and `--model NAME`: those alone")
+fn trained_on_all(evaluation: &Evaluation, out: &Titled<'_>) -> Result<(), Failure> {
+    for (model, &count) in &evaluation.trained_on {
+        let count = matrices(count);
+        out.line(format!("{model}: not evaluated, it was trained on all of these matrices ({count})"))?;
     }
-
-    fn trained_on_all(&self) -> Result<(), Failure> {
-        for (model, &count) in &self.evaluation.trained_on {
-            let count = matrices(count);
-            self.out
-                .line(format!("{model}: not evaluated, it was trained on all of these matrices ({count})"))?;
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
 /// Name of a rule without a model: of the best fixed choice, which differs by value type, without the candidate.

@@ -4,7 +4,7 @@ use super::Group;
 use super::summary::name_of;
 use crate::failure::Failure;
 use crate::printer::Printer;
-use crate::table::Table;
+use crate::table::{Columns, Table};
 use crate::text::{BOLD, candidate, described, matrices, percent, words};
 use sparsight::Profile;
 use sparsight::matrix::Dtype;
@@ -14,13 +14,6 @@ use sparsight_lab::evaluate::{
 };
 use std::fmt::Display;
 
-/// An evaluation and how to show it.
-pub(super) struct Tables<'e> {
-    pub(super) evaluation: &'e Evaluation,
-    pub(super) by: Group,
-    pub(super) out: Titled<'e>,
-}
-
 /// Output of tables with titles.
 pub(super) struct Titled<'p> {
     pub(super) markdown: bool,
@@ -29,8 +22,10 @@ pub(super) struct Titled<'p> {
 
 impl Titled<'_> {
     /// Prints a table; nothing for one without rows.
-    pub(super) fn table(&self, title: &str, table: Option<Table>) -> Result<(), Failure> {
-        let Some(table) = table else { return Ok(()) };
+    pub(super) fn table(&self, title: &str, table: &Table) -> Result<(), Failure> {
+        if table.is_empty() {
+            return Ok(());
+        }
         if self.markdown {
             self.line(format!("**{title}**\n"))?;
             self.line(table.markdown())?;
@@ -46,69 +41,67 @@ impl Titled<'_> {
     }
 }
 
-impl Tables<'_> {
-    pub(super) fn print(&self, profile: &Profile) -> Result<(), Failure> {
-        let Evaluation {
-            rows, formats, classes, choices, beside_vendor, wins, misses, matrices: counts, ..
-        } = self.evaluation;
-        for (&dtype, &counts) in counts {
-            for scope in [Scope::All, Scope::BeyondLaunch, Scope::LikeBenchmarks] {
-                let table = match self.by {
-                    Group::Kernel => errors("<kernel", rows, dtype, scope),
-                    Group::Format => errors("<format", formats, dtype, scope),
-                };
-                let device = described(&profile.device.facts);
-                self.out.table(&format!("{device}, {dtype}, {}", counted(scope, counts)), table)?;
-            }
-            let of_dtype = classes.iter().filter(|r| r.dtype == dtype).collect::<Vec<_>>();
-            let title = format!("Errors of best by how long a product takes, {dtype}");
-            self.out.table(&title, self::classes(&of_dtype))?;
-            let of_dtype = choices.iter().filter(|r| r.dtype == dtype).collect::<Vec<_>>();
-            self.out.table(
-                &format!("What the first-ranked candidate costs, {dtype}"),
-                self::choices(&of_dtype),
-            )?;
-            let of_dtype = beside_vendor.iter().filter(|r| r.dtype == dtype).collect::<Vec<_>>();
-            let title = format!("Time of the vendor's fastest routine over that of ours, {dtype}");
-            self.out.table(&title, self::beside_vendor(&of_dtype))?;
-            let of_dtype = wins.iter().filter(|r| r.dtype == dtype).collect::<Vec<_>>();
-            self.out.table(&format!("Which strip model is nearest, {dtype}"), self::wins(&of_dtype))?;
-            let of_dtype = misses.iter().filter(|m| m.dtype == dtype).collect::<Vec<_>>();
-            self.out.table(&format!("Worst predicted, {dtype}"), worst(&of_dtype))?;
+/// Prints all tables of an evaluation.
+pub(super) fn print(
+    evaluation: &Evaluation,
+    by: Group,
+    profile: &Profile,
+    out: &Titled<'_>,
+) -> Result<(), Failure> {
+    let Evaluation { rows, formats, classes, choices, beside_vendor, wins, misses, matrices: counts, .. } =
+        evaluation;
+    for (&dtype, &counts) in counts {
+        for scope in [Scope::All, Scope::BeyondLaunch, Scope::LikeBenchmarks] {
+            let table = match by {
+                Group::Kernel => errors("<kernel", rows, dtype, scope),
+                Group::Format => errors("<format", formats, dtype, scope),
+            };
+            let device = described(&profile.device.facts);
+            out.table(&format!("{device}, {dtype}, {}", counted(scope, counts)), &table)?;
         }
-        self.notes()
+        let title = format!("Errors of best by how long a product takes, {dtype}");
+        out.table(&title, &self::classes(classes.iter().filter(|r| r.dtype == dtype)))?;
+        let title = format!("What the first-ranked candidate costs, {dtype}");
+        out.table(&title, &self::choices(choices.iter().filter(|r| r.dtype == dtype)))?;
+        let title = format!("Time of the vendor's fastest routine over that of ours, {dtype}");
+        let of_dtype = beside_vendor.iter().filter(|r| r.dtype == dtype);
+        out.table(&title, &self::beside_vendor(of_dtype))?;
+        let title = format!("Which strip model is nearest, {dtype}");
+        out.table(&title, &self::wins(wins.iter().filter(|r| r.dtype == dtype)))?;
+        let title = format!("Worst predicted, {dtype}");
+        out.table(&title, &worst(misses.iter().filter(|m| m.dtype == dtype)))?;
     }
+    notes(evaluation, out)
+}
 
-    fn notes(&self) -> Result<(), Failure> {
-        for (model, &count) in &self.evaluation.trained_on {
-            let tested = self.evaluation.rows.iter().any(|r| r.model == *model);
-            let count = matrices(count);
-            self.out.line(if tested {
-                format!("{model}: without {count} that it was trained on")
-            } else {
-                format!("{model}: not evaluated, it was trained on all of these matrices ({count})")
-            })?;
-        }
-        let of_errors = [
-            "in the 90 % interval: of matrices that the intervals were not calibrated with",
-            "error: |predicted - measured| / measured over matrices and block sizes",
-        ];
-        let of_choices = [
-            "best / chosen: geometric mean of the best measured time over that of the first-ranked candidate",
-            "recommended: what `advise` names to use: of those that are as good the one that is soonest ready",
-            "not possible, no time: matrices whose first-ranked candidate is refused or has no time; the next one counts, of recommended none",
-            "csr-by-mean: csr-vector with the power of two nearest to the mean row length, csr-scalar below 2; b256",
-            "ell-rule: ell if the longest row is below 3 times the mean and it fits, else csr-by-mean; b256",
-            "best-single: the best fixed choice, known only afterwards",
-        ];
-        let of_choices = of_choices.iter().filter(|_| !self.evaluation.choices.is_empty());
-        of_errors.iter().chain(of_choices).try_for_each(|note| self.out.line(note))?;
-        if !self.evaluation.wins.is_empty() {
-            self.out
-                .line("wins: matrices on which the model alone has the least mean error over block sizes")?;
-        }
-        Ok(())
+fn notes(evaluation: &Evaluation, out: &Titled<'_>) -> Result<(), Failure> {
+    for (model, &count) in &evaluation.trained_on {
+        let tested = evaluation.rows.iter().any(|r| r.model == *model);
+        let count = matrices(count);
+        out.line(if tested {
+            format!("{model}: without {count} that it was trained on")
+        } else {
+            format!("{model}: not evaluated, it was trained on all of these matrices ({count})")
+        })?;
     }
+    let of_errors = [
+        "in the 90 % interval: of matrices that the intervals were not calibrated with",
+        "error: |predicted - measured| / measured over matrices and block sizes",
+    ];
+    let of_choices = [
+        "best / chosen: geometric mean of the best measured time over that of the first-ranked candidate",
+        "recommended: what `advise` names to use: of those that are as good the one that is soonest ready",
+        "not possible, no time: matrices whose first-ranked candidate is refused or has no time; the next one counts, of recommended none",
+        "csr-by-mean: csr-vector with the power of two nearest to the mean row length, csr-scalar below 2; b256",
+        "ell-rule: ell if the longest row is below 3 times the mean and it fits, else csr-by-mean; b256",
+        "best-single: the best fixed choice, known only afterwards",
+    ];
+    let of_choices = of_choices.iter().filter(|_| !evaluation.choices.is_empty());
+    of_errors.iter().chain(of_choices).try_for_each(|note| out.line(note))?;
+    if !evaluation.wins.is_empty() {
+        out.line("wins: matrices on which the model alone has the least mean error over block sizes")?;
+    }
+    Ok(())
 }
 
 /// The matrices that a table of errors counts, and their number.
@@ -128,37 +121,24 @@ fn errors<G: Ord + Copy + Display>(
     rows: &[AccuracyRow<G>],
     dtype: Dtype,
     scope: Scope,
-) -> Option<Table> {
+) -> Table {
     let mut rows: Vec<_> = rows.iter().filter(|r| r.dtype == dtype && r.scope == scope).collect();
     rows.sort_by_key(|r| (r.of, r.model));
-    let columns = [
-        group,
-        "<model",
-        "<columns",
-        "<row length",
-        "times",
-        "mean",
-        "median",
-        "90th percentile",
-        "worst",
-        "in the 90 % interval",
-    ];
-    let mut table = Table::new(&columns);
-    for r in &rows {
-        table.row([
-            words(r.of),
-            r.model.to_string(),
-            rule(r.placement).to_owned(),
-            r.row_length.to_string(),
-            r.error.count.to_string(),
-            percent(r.error.mean),
-            percent(r.error.median),
-            percent(r.error.p90),
-            percent(r.error.worst),
-            r.covered.map_or_else(|| "-".to_owned(), percent),
-        ]);
-    }
-    (!rows.is_empty()).then_some(table)
+    Table::of(
+        rows,
+        [
+            (group, &|r| words(r.of)),
+            ("<model", &|r| r.model.to_string()),
+            ("<columns", &|r| rule(r.placement).to_owned()),
+            ("<row length", &|r| r.row_length.to_string()),
+            ("times", &|r| r.error.count.to_string()),
+            ("mean", &|r| percent(r.error.mean)),
+            ("median", &|r| percent(r.error.median)),
+            ("90th percentile", &|r| percent(r.error.p90)),
+            ("worst", &|r| percent(r.error.worst)),
+            ("in the 90 % interval", &|r| r.covered.map_or_else(|| "-".to_owned(), percent)),
+        ],
+    )
 }
 
 /// The rows that `keep` accepts, by who chose.
@@ -178,121 +158,104 @@ pub(super) fn choices_by(
 }
 
 /// Chooser by chooser: the shares of Lehnert et al. 2016 and the ratios.
-pub(super) fn choices(rows: &[&ChoiceRow]) -> Option<Table> {
+pub(super) fn choices<'r>(rows: impl Iterator<Item = &'r ChoiceRow> + Clone) -> Table {
     // What stands for a matrix is a question for models of this device alone.
-    let of_models = rows.iter().any(|r| matches!(r.chooser, Chooser::Model { .. }));
-    let rules = if of_models { &["<columns", "<row length"][..] } else { &[] };
-    let quality = [
-        "<matrices",
-        "count",
-        "within 5 %",
-        "5 to 20 %",
-        "beyond 20 %",
-        "best / chosen",
-        "90th percentile of chosen / best",
-        "worst",
-        "not possible",
-        "no time",
-    ];
-    let mut table = Table::new(&[&["<model"], rules, &quality[..]].concat());
-    for r in rows {
-        let q = &r.quality;
-        let (name, rules) = match r.chooser {
-            Chooser::Model { model, placement, row_length } => {
-                (model.to_string(), [rule(placement).to_owned(), row_length.to_string()])
-            }
-            Chooser::Baseline(Baseline::BestSingle(c)) => {
-                (format!("best-single: {}", candidate(&c)), ["-", "-"].map(str::to_owned))
-            }
-            chooser => (words(chooser), ["-", "-"].map(str::to_owned)),
-        };
-        let quality = [
-            r.scope.name().to_owned(),
-            q.count.to_string(),
-            percent(q.within_5_percent),
-            percent(q.within_20_percent),
-            percent(q.beyond_20_percent),
-            format!("{:.3}", 1.0 / q.mean_ratio),
-            format!("{:.2}", q.p90_ratio),
-            format!("{:.2}", q.worst_ratio),
-            r.first_infeasible.to_string(),
-            r.first_unmeasured.to_string(),
-        ];
-        let rules = rules.into_iter().filter(|_| of_models);
-        table.row([name].into_iter().chain(rules).chain(quality));
-    }
-    (!rows.is_empty()).then_some(table)
+    let of_models = rows.clone().any(|r| matches!(r.chooser, Chooser::Model { .. }));
+    let name = |chooser| match chooser {
+        Chooser::Model { model, .. } => model.to_string(),
+        Chooser::Baseline(Baseline::BestSingle(c)) => format!("best-single: {}", candidate(&c)),
+        chooser => words(chooser),
+    };
+    let rules = |chooser| match chooser {
+        Chooser::Model { placement, row_length, .. } => [rule(placement).to_owned(), row_length.to_string()],
+        _ => ["-", "-"].map(str::to_owned),
+    };
+    Columns::of(rows)
+        .with([("<model", &|r| name(r.chooser))])
+        .with_if(
+            of_models,
+            [
+                ("<columns", &|r| rules(r.chooser)[0].clone()),
+                ("<row length", &|r| rules(r.chooser)[1].clone()),
+            ],
+        )
+        .with([
+            ("<matrices", &|r| r.scope.name().to_owned()),
+            ("count", &|r| r.quality.count.to_string()),
+            ("within 5 %", &|r| percent(r.quality.within_5_percent)),
+            ("5 to 20 %", &|r| percent(r.quality.within_20_percent)),
+            ("beyond 20 %", &|r| percent(r.quality.beyond_20_percent)),
+            ("best / chosen", &|r| format!("{:.3}", 1.0 / r.quality.mean_ratio)),
+            ("90th percentile of chosen / best", &|r| format!("{:.2}", r.quality.p90_ratio)),
+            ("worst", &|r| format!("{:.2}", r.quality.worst_ratio)),
+            ("not possible", &|r| r.first_infeasible.to_string()),
+            ("no time", &|r| r.first_unmeasured.to_string()),
+        ])
+        .table()
 }
 
 /// Class by class.
-fn classes(rows: &[&ClassRow]) -> Option<Table> {
-    let columns =
-        ["<matrices", "count", "mean", "median", "90th percentile", "in the 90 % interval", "ln(high / low)"];
-    let mut table = Table::new(&columns);
-    for r in rows {
-        let [mean, median, p90, covered] =
-            [r.error.mean, r.error.median, r.error.p90, r.covered].map(percent);
-        let (class, count, width) =
-            (r.class.name().to_owned(), r.matrices.to_string(), format!("{:.3}", r.log_width));
-        table.row([class, count, mean, median, p90, covered, width]);
-    }
-    (!rows.is_empty()).then_some(table)
+fn classes<'r>(rows: impl Iterator<Item = &'r ClassRow>) -> Table {
+    Table::of(
+        rows,
+        [
+            ("<matrices", &|r| r.class.name().to_owned()),
+            ("count", &|r| r.matrices.to_string()),
+            ("mean", &|r| percent(r.error.mean)),
+            ("median", &|r| percent(r.error.median)),
+            ("90th percentile", &|r| percent(r.error.p90)),
+            ("in the 90 % interval", &|r| percent(r.covered)),
+            ("ln(high / low)", &|r| format!("{:.3}", r.log_width)),
+        ],
+    )
 }
 
 /// Class by class, what of ours beside what of theirs.
-fn beside_vendor(rows: &[&VendorRow]) -> Option<Table> {
-    let columns = [
-        "<matrices",
-        "count",
-        "<ours",
-        "<theirs",
-        "theirs / ours",
-        "10th percentile",
-        "90th percentile",
-        "worst",
-        "faster",
-        "over 3 % slower",
-    ];
-    let mut table = Table::new(&columns);
-    for r in rows {
-        let n = r.ratios;
-        let [class, ours, theirs] = [r.class.name(), r.ours.name(), r.theirs.name()].map(str::to_owned);
-        let [count, wins, behind] = [n.count, n.wins, n.behind].map(|count| count.to_string());
-        let [mean, p10, p90, worst] = [n.mean, n.p10, n.p90, n.worst].map(|ratio| format!("{ratio:.3}"));
-        table.row([class, count, ours, theirs, mean, p10, p90, worst, wins, behind]);
-    }
-    (!rows.is_empty()).then_some(table)
+fn beside_vendor<'r>(rows: impl Iterator<Item = &'r VendorRow>) -> Table {
+    Table::of(
+        rows,
+        [
+            ("<matrices", &|r| r.class.name().to_owned()),
+            ("count", &|r| r.ratios.count.to_string()),
+            ("<ours", &|r| r.ours.to_owned()),
+            ("<theirs", &|r| r.theirs.to_owned()),
+            ("theirs / ours", &|r| format!("{:.3}", r.ratios.mean)),
+            ("10th percentile", &|r| format!("{:.3}", r.ratios.p10)),
+            ("90th percentile", &|r| format!("{:.3}", r.ratios.p90)),
+            ("worst", &|r| format!("{:.3}", r.ratios.worst)),
+            ("faster", &|r| r.ratios.wins.to_string()),
+            ("over 3 % slower", &|r| r.ratios.behind.to_string()),
+        ],
+    )
 }
 
 /// Kernel by kernel, the strip models beside each other.
-fn wins(rows: &[&WinsRow]) -> Option<Table> {
-    let models = &rows.first()?.models;
-    let columns = models.iter().flat_map(|m| [format!("{}: mean error", m.model), "wins".to_owned()]);
-    let columns: Vec<String> =
-        ["<kernel", "matrices"].map(str::to_owned).into_iter().chain(columns).collect();
-    let names: Vec<&str> = columns.iter().map(String::as_str).chain(["tied"]).collect();
-    let mut table = Table::new(&names);
-    for r in rows {
-        let models = r.models.iter().flat_map(|m| [percent(m.mean_error), m.wins.to_string()]);
-        let head = [words(r.kernel), r.matrices.to_string()];
-        table.row(head.into_iter().chain(models).chain([r.tied.to_string()]));
-    }
-    Some(table)
-}
-
-fn worst(misses: &[&Miss]) -> Option<Table> {
-    let mut table = Table::new(&["<kernel", "<model", "<matrix", "predicted", "measured", "error"]);
-    for m in misses {
-        table.row([
-            words(m.kernel),
-            m.model.to_string(),
-            m.matrix.clone(),
-            m.predicted.to_string(),
-            m.measured.to_string(),
-            percent(m.error()),
+fn wins<'r>(rows: impl Iterator<Item = &'r WinsRow> + Clone) -> Table {
+    let models = rows.clone().next().map_or(&[][..], |row| &row.models);
+    let mut columns = Columns::of(rows)
+        .with([("<kernel", &|r| words(r.kernel)), ("matrices", &|r| r.matrices.to_string())]);
+    for (at, of) in models.iter().enumerate() {
+        let title = format!("{}: mean error", of.model);
+        columns = columns.with([
+            (&title, &|r| percent(r.models[at].mean_error)),
+            ("wins", &|r| r.models[at].wins.to_string()),
         ]);
     }
-    (!misses.is_empty()).then_some(table)
+    columns.with([("tied", &|r| r.tied.to_string())]).table()
+}
+
+fn worst<'m>(misses: impl Iterator<Item = &'m Miss>) -> Table {
+    Table::of(
+        misses,
+        [
+            ("<kernel", &|m| words(m.kernel)),
+            ("<model", &|m| m.model.to_string()),
+            ("<matrix", &|m| m.matrix.clone()),
+            ("predicted", &|m| m.predicted.to_string()),
+            ("measured", &|m| m.measured.to_string()),
+            ("error", &|m| percent(m.error)),
+        ],
+    )
 }
 
 fn rule(placement: PlacementRule) -> &'static str {

@@ -3,7 +3,7 @@
 use super::Evaluate;
 use crate::context::Context;
 use crate::failure::{Exit, Failure};
-use crate::table::Table;
+use crate::table::{Columns, Table};
 use crate::text::{BOLD, described, matrices, words};
 use sparsight::answer::DeviceSummary;
 use sparsight::profile::ProfileFolder;
@@ -15,8 +15,8 @@ impl Evaluate {
     pub(super) fn without(&self, context: &Context) -> Result<Exit, Failure> {
         let folder = ProfileFolder::open(&self.folder)?;
         let (device, corpus) = (folder.device()?, self.corpus(&folder, context)?);
-        let rows = without_each(device.facts.kind, &corpus);
-        if rows.is_empty() {
+        let without = without_each(device.facts.kind, &corpus);
+        if without.is_empty() {
             let text =
                 format!("{}: no matrix was measured with all kernels of the corpus", self.folder.display());
             return Err(Failure::input(text)
@@ -25,16 +25,16 @@ impl Evaluate {
         let answer = EvaluateWithoutAnswer {
             device: DeviceSummary::profiled(&folder.name(), &device),
             test: self.test.clone(),
-            without: rows.iter().map(Into::into).collect(),
+            without,
         };
         context.printer.answer(&answer, || {
             let out = self.output(context);
             let device = described(&device.facts);
             for dtype in context.dtypes() {
-                let rows: Vec<&WithoutRow> = rows.iter().filter(|row| row.dtype == dtype).collect();
+                let rows: Vec<&WithoutRow> = answer.without.iter().filter(|row| row.dtype == dtype).collect();
                 let Some(most) = rows.iter().map(|row| row.gain.count).max() else { continue };
                 let title = format!("{device}, {dtype}, {}: what each part brings", matrices(most));
-                out.table(&title, Some(table(&rows)))?;
+                out.table(&title, &table(&rows))?;
             }
             out.line(format!(
                 "{BOLD}brings{BOLD:#}: fastest time without the part over that with it, geometric mean over all matrices and by \
@@ -43,25 +43,31 @@ impl Evaluate {
             out.line(
                 "needed: all others take over 3 % longer; near: the part takes at most 3 % longer than the fastest",
             )
-        })?;
-        Ok(Exit::Done)
+        })
     }
 }
 
 /// A part a line.
 fn table(rows: &[&WithoutRow]) -> Table {
-    let classes = TimeClass::EACH.map(TimeClass::name);
-    let counts = ["timed", "near", "fastest", "needed", "largest"];
-    let columns: Vec<&str> = [&["<without", "<kind"], &classes[..], &counts[..]].concat();
-    let mut table = Table::new(&columns);
-    for of_part in rows.chunk_by(|a, b| a.part == b.part) {
-        let in_class = |class| of_part.iter().find(|row| row.class == class).map(|row| row.gain);
-        let Some(all) = in_class(TimeClass::All) else { continue };
-        let mean = |class| in_class(class).map_or_else(|| "-".to_owned(), |gain| format!("{:.4}", gain.mean));
-        let counts = [all.timed, all.near, all.fastest, all.needed].map(|count| count.to_string());
-        let (part, means) = (of_part[0].part, TimeClass::EACH.map(mean));
-        let (name, largest) = ([words(part), part.kind().to_owned()], format!("{:.2}", all.largest));
-        table.row(name.into_iter().chain(means).chain(counts).chain([largest]));
+    let in_class = |of: &[&WithoutRow], class| of.iter().find(|row| row.class == class).map(|row| row.gain);
+    let parts = rows.chunk_by(|a, b| a.part == b.part);
+    let parts = parts.filter_map(|of| Some((of[0], of, in_class(of, TimeClass::All)?)));
+    let mut columns = Columns::of(parts).with([
+        ("<without", &|(first, ..)| words(first.part)),
+        ("<kind", &|(first, ..)| first.kind.to_owned()),
+    ]);
+    for class in TimeClass::EACH {
+        let mean =
+            |of| in_class(of, class).map_or_else(|| "-".to_owned(), |gain| format!("{:.4}", gain.mean));
+        columns = columns.with([(class.name(), &|(_, of, _)| mean(of))]);
     }
-    table
+    columns
+        .with([
+            ("timed", &|(.., all)| all.timed.to_string()),
+            ("near", &|(.., all)| all.near.to_string()),
+            ("fastest", &|(.., all)| all.fastest.to_string()),
+            ("needed", &|(.., all)| all.needed.to_string()),
+            ("largest", &|(.., all)| format!("{:.2}", all.largest)),
+        ])
+        .table()
 }

@@ -1,0 +1,6 @@
+//! The C library: called from Rust, and by programs in C.
+
+mod c_program;
+mod calls;
+mod compile;
+mod plug_ins;

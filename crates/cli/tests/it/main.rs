@@ -1,0 +1,32 @@
+//! Tests of the program `sparsight`: each runs it and looks at what it prints, writes and returns.
+
+mod answers_are_documented;
+mod answers_are_golden;
+mod bad_input_is_refused;
+mod calibration;
+mod corpus_recipes;
+mod errors_are_json;
+mod full_disks;
+mod interruption_keeps_results;
+mod limits_of_the_system;
+mod matrices_from_anywhere;
+mod measured_answers;
+mod mixed_precision;
+mod nonsense_is_refused;
+mod own_kernels;
+mod planted_libraries;
+mod plots_are_drawn;
+mod profiles_of_the_user;
+mod reasons_and_break_evens;
+mod reordering;
+mod report_is_readable;
+mod results_are_reproduced;
+mod rules_are_pasted;
+mod run_a_program;
+mod several_gpus;
+mod support;
+mod tables_of_values;
+mod the_book;
+mod transfer;
+mod transposed;
+mod what_a_newcomer_types;

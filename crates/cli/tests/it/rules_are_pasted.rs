@@ -1,0 +1,101 @@
+//! `sparsight rules`: the texts in docs/results/rules are what the program prints today; flags and profiles that make none are refused.
+
+use crate::support::{json, run};
+use std::path::Path;
+
+fn repository() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
+
+#[test]
+fn the_committed_rules_are_those_of_the_command_in_them() {
+    let mut made = 0;
+    for entry in std::fs::read_dir(repository().join("docs/results/rules")).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let command = text.split('`').nth(1).unwrap().strip_prefix("sparsight ").unwrap();
+        let printed = run(repository(), &command.split(' ').collect::<Vec<_>>());
+        assert!(printed.contains(text.trim_end()), "{}: `{command}` prints something else", path.display());
+        made += 1;
+    }
+    assert_eq!(made, 12, "two GPUs, three sets of candidates, two value types");
+}
+
+#[test]
+fn the_rules_of_the_drop_in_are_those_of_the_commands_in_them() {
+    for profile in ["nvidia_h100", "nvidia_h200"] {
+        let path = repository().join(format!("crates/cusparse/src/rules/{profile}.rs"));
+        let text = std::fs::read_to_string(&path).unwrap();
+        let commands: Vec<&str> =
+            text.split('`').filter_map(|part| part.strip_prefix("sparsight ")).collect();
+        assert_eq!(commands.len(), 2, "two value types");
+        let printed = |command: &&str| {
+            let out = run(repository(), &command.split(' ').collect::<Vec<_>>());
+            out.strip_prefix("exit code: 0\n----- stdout -----\n").expect("it prints rules").to_owned()
+        };
+        let all: String = commands.iter().map(printed).collect();
+        assert_eq!(text, all, "{}: `{}` prints something else", path.display(), commands[0]);
+    }
+}
+
+#[test]
+fn every_language_and_the_tree_say_the_same() {
+    let answer = |format: &str| {
+        json(
+            repository(),
+            &["rules", "profiles/nvidia-h100", "--candidates", "csr", "--leaves", "3", "--format", format],
+        )
+    };
+    let [hpp, c, py, rs] = ["hpp", "c", "py", "rs"].map(answer);
+    assert_eq!((&hpp["rule"], &hpp["judged"]), (&py["rule"], &c["judged"]));
+    assert_eq!(hpp["leaves"], 3);
+    assert_eq!(hpp["judged"]["seen"], false);
+    let threshold = format!(
+        "{} <= {:?}",
+        hpp["rule"]["quantity"].as_str().unwrap(),
+        hpp["rule"]["threshold"].as_f64().unwrap()
+    );
+    for text in [&hpp, &c, &py, &rs].map(|answer| answer["text"].as_str().unwrap().to_owned()) {
+        assert!(text.contains(&threshold) && text.contains(hpp["otherwise"].as_str().unwrap()), "{text}");
+    }
+}
+
+#[test]
+fn impossible_requests_for_rules_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    for (flags, complaint) in [
+        (&["rules", "nowhere"][..], "nowhere"),
+        (&["rules", "nowhere", "--leaves", "0"], "'0' is not a number of leaves from 1 to 256"),
+        (&["rules", "nowhere", "--format", "rust"], "'rust' is none of hpp, c, py, rs, json"),
+    ] {
+        let out = run(dir.path(), flags);
+        assert!(!out.starts_with("exit code: 0") && out.contains(complaint), "{out}");
+    }
+    // A profile without a corpus has nothing to learn from.
+    let out = run(repository(), &["rules", "profiles/tesla-c2050-paper"]);
+    assert!(!out.starts_with("exit code: 0") && out.contains("was taken from elsewhere"), "{out}");
+}
+
+/// A folder with a profile of an H100 under a name that ends a comment in some language, and flags that do.
+#[cfg(unix)]
+#[test]
+fn no_name_ends_the_comment_above_the_rules() {
+    let dir = tempfile::tempdir().unwrap();
+    let ends = ['\r', '\n', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}', '\u{202e}'];
+    for (number, end) in ends.into_iter().enumerate() {
+        let name = format!("{number}{end}print('injected')");
+        std::os::unix::fs::symlink(repository().join("profiles/nvidia-h100"), dir.path().join(&name))
+            .unwrap();
+        let train = format!("a/,b/,{end}print('injected')");
+        for format in ["hpp", "c", "py", "rs"] {
+            let rules = ["rules", &name, "--candidates", "cusparse", "--train", &train, "--format", format];
+            let answer = json(dir.path(), &rules);
+            let text = answer["text"].as_str().unwrap();
+            assert!(!text.contains(|c: char| c != '\n' && (c.is_control() || ends.contains(&c))), "{text:?}");
+            let comment = if format == "py" { "# " } else { "// " };
+            let of_names = text.lines().filter(|line| line.contains("injected"));
+            assert!(of_names.clone().count() > 0, "{text}");
+            assert!(of_names.into_iter().all(|line| line.starts_with(comment)), "{text}");
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Every kernel in every variant compiles for every generation of GPUs. Needs NVRTC, but no GPU.
+
+use sparsight_device::DeviceError;
+use sparsight_device::cuda::{Arch, compile, supported_archs};
+use sparsight_kernels::{
+    Candidate, Kernel, KernelSource, benchmark_matrix_source, conversion_source, every_candidate,
+    fused_source, row_lengths_source, source, timing_source, vector_source,
+};
+use sparsight_matrix::Dtype;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+/// Turing, Ampere, Hopper, Blackwell. Those that the NVRTC at hand does not know are left out.
+const ARCHS: [Arch; 4] = [(7, 5), (8, 0), (9, 0), (10, 0)];
+
+const DTYPES: [Dtype; 3] = [Dtype::F32, Dtype::F64, Dtype::Mixed];
+
+/// Candidates with the smallest and the largest block of each kernel: what depends on the block, such as shared memory, is at its limit
+/// at one of them, and `kernels_are_as_measured` compiles every block for one generation. In mixed precision with the smallest alone:
+/// the loaded type is the only difference to `f64`.
+fn candidates(dtype: Dtype) -> impl Iterator<Item = Candidate> {
+    every_candidate(dtype).filter(move |c| {
+        let blocks = c.kernel.blocks();
+        blocks.first() == Some(&c.block) || dtype != Dtype::Mixed && blocks.last() == Some(&c.block)
+    })
+}
+
+/// Everything that is ever compiled, with these candidates.
+fn sources() -> Vec<(String, KernelSource)> {
+    let mut sources =
+        vec![("timing".to_owned(), timing_source()), ("row lengths".to_owned(), row_lengths_source())];
+    for dtype in DTYPES {
+        sources.push((format!("vectors, {dtype}"), vector_source(dtype)));
+        for offset_bytes in [4, 8] {
+            let name = format!("benchmark matrix {dtype}, offsets of {offset_bytes} bytes");
+            sources.push((name, benchmark_matrix_source(dtype, offset_bytes)));
+            let name = format!("conversions, {dtype}, offsets of {offset_bytes} bytes");
+            sources.push((name, conversion_source(dtype, offset_bytes)));
+        }
+        for candidate in candidates(dtype) {
+            let reads_offsets = candidate.kernel.recipe().is_some_and(|recipe| recipe.reads_offsets);
+            let widths: &[u64] = if reads_offsets { &[4, 8] } else { &[4] };
+            for &offset_bytes in widths {
+                let name = format!("{candidate}, offsets of {offset_bytes} bytes");
+                sources.extend(source(&candidate, offset_bytes).map(|source| (name, source)));
+            }
+        }
+    }
+    sources
+}
+
+/// Fused launches of several formats, of one kernel with different knobs, and with row offsets of both widths.
+fn fused_sources() -> Vec<(String, KernelSource)> {
+    let [narrow, wide] = [4, 8];
+    let of =
+        |ids: &[(&str, u64)]| ids.iter().map(|&(id, bytes)| (Kernel::known(id), bytes)).collect::<Vec<_>>();
+    let combinations = [
+        of(&[("csr-scalar", narrow)]),
+        of(&[
+            ("csr-vector/t2", narrow),
+            ("csr-vector/t32", narrow),
+            ("csr-vector/t32", wide),
+            ("csr-scalar", wide),
+        ]),
+        of(&[("ell", narrow), ("sell/c32/s1", narrow), ("sell/c512/s2048", narrow), ("jad", narrow)]),
+        of(&[("bro-ell/r32", narrow), ("csr-vector/t8", wide), ("ell", narrow), ("jad", narrow)]),
+        of(&[
+            ("csr-balanced/i256", narrow),
+            ("csr-binned", narrow),
+            ("csr-balanced/i256", wide),
+            ("csr-binned", wide),
+        ]),
+    ];
+    let mut sources = Vec::new();
+    for dtype in DTYPES {
+        for (variants, block) in combinations.iter().zip([64, 256, 512, 1024, 128]) {
+            let source = fused_source(variants, dtype, block).expect("each is one launch");
+            sources.push((format!("fused {variants:?}, {block} threads, {dtype}"), source));
+        }
+    }
+    sources
+}
+
+/// True if NVRTC is missing and a skip is allowed.
+fn skipped() -> bool {
+    match supported_archs() {
+        Err(error @ (DeviceError::NoNvrtc { .. } | DeviceError::LoaderPath { .. })) => {
+            assert!(std::env::var_os("SPARSIGHT_REQUIRE_NVRTC").is_none(), "{error}");
+            println!("skipped: {error}");
+            true
+        }
+        other => {
+            other.expect("NVRTC says what it supports");
+            false
+        }
+    }
+}
+
+#[test]
+fn every_variant_compiles_for_every_generation() {
+    if !skipped() {
+        compile_all(&sources());
+    }
+}
+
+#[test]
+fn fused_launches_compile_for_every_generation() {
+    if !skipped() {
+        compile_all(&fused_sources());
+    }
+}
+
+/// Compiles each source for each generation.
+///
+/// # Panics
+/// If one does not compile.
+fn compile_all(sources: &[(String, KernelSource)]) {
+    let supported = supported_archs().unwrap();
+    let archs: Vec<Arch> = ARCHS.into_iter().filter(|a| supported.contains(&(a.0 * 10 + a.1))).collect();
+    assert!(!archs.is_empty(), "none of {ARCHS:?} is among {supported:?}");
+    let jobs: Vec<_> = archs.iter().flat_map(|arch| sources.iter().map(move |s| (*arch, s))).collect();
+
+    let start = Instant::now();
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut failures = Vec::new();
+        while let Some((arch, (name, source))) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+            match compile(source, *arch) {
+                Ok(image) => {
+                    for entry in &source.entry_points {
+                        let found = image.windows(entry.len()).any(|bytes| bytes == entry.as_bytes());
+                        assert!(found && image.starts_with(b"\x7fELF"), "{name}: no {entry} in the CUBIN");
+                    }
+                }
+                Err(error) => failures.push(format!("{name}, sm_{}{}: {error}", arch.0, arch.1)),
+            }
+        }
+        failures
+    };
+    let failures: Vec<String> = std::thread::scope(|scope| {
+        let count = std::thread::available_parallelism().map_or(2, usize::from);
+        let workers: Vec<_> = (0..count).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().flat_map(|worker| worker.join().expect("a worker does not panic")).collect()
+    });
+    println!("{} compilations in {:.1} s", jobs.len(), start.elapsed().as_secs_f64());
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn a_compile_error_names_the_file_and_the_line() {
+    if skipped() {
+        return;
+    }
+    let mut source = timing_source();
+    source.text.push_str("\n#line 7 \"broken.cu\"\nint broken(\n");
+    let Err(DeviceError::Compile { kernel, log }) = compile(&source, (9, 0)) else {
+        panic!("a syntax error is an error")
+    };
+    assert!(kernel.contains("spin") && log.contains("broken.cu("), "{kernel}: {log}");
+}
+
+#[test]
+fn a_gpu_newer_than_the_compiler_gets_ptx_that_its_driver_can_translate() {
+    if skipped() {
+        return;
+    }
+    let image = compile(&timing_source(), (99, 0)).unwrap();
+    assert!(image.ends_with(&[0]) && String::from_utf8_lossy(&image).contains(".version"));
+}
+
+#[test]
+fn a_fused_launch_reads_parts_as_parameters_and_matrices_from_global_memory() {
+    if skipped() {
+        return;
+    }
+    for (name, source) in fused_sources() {
+        // An architecture beyond the compiler's own gives text.
+        let ptx = compile(&source, (99, 0)).unwrap();
+        let ptx = String::from_utf8_lossy(&ptx);
+        assert!(!ptx.contains(".local"), "{name}: parts are copied to each thread's own memory");
+        let generic = ptx.lines().find(|line| {
+            let instruction = line.split_whitespace().next().unwrap_or_default();
+            let spaces = [".global", ".shared", ".param", ".const"];
+            (instruction.starts_with("ld.") || instruction.starts_with("st."))
+                && !spaces.iter().any(|space| instruction.contains(space))
+        });
+        assert_eq!(generic, None, "{name}: the compiler does not know what memory an address is of");
+    }
+}

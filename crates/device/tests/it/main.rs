@@ -1,0 +1,19 @@
+//! Products on every device: this processor, a GPU where there is one, and a GPU that this processor plays.
+
+mod cuda_device;
+mod distributed_products;
+mod emulator;
+mod every_kernel_matches_the_reference;
+mod every_variant_compiles;
+mod gpu;
+mod kernels_are_as_measured;
+mod kernels_on_emulated_warps;
+mod own_kernels;
+mod partitions_match_the_reference;
+mod planted_libraries;
+mod products_at_once;
+mod products_in_place;
+mod reordered_products;
+mod support;
+mod toy;
+mod values_and_residents;

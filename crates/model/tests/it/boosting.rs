@@ -1,0 +1,222 @@
+//! `boosting`: learned from a made-up corpus, stored, read back, and asked absurd things.
+
+use crate::made_up::{ell_alone, located, refused_with};
+use sparsight_kernels::{Candidate, DeviceFacts, Kernel, catalogue, compulsory_bytes};
+use sparsight_matrix::{Bytes, Dtype, Features, HybSplit, Locality, RowLengths, Seconds};
+use sparsight_model::{
+    BoostingModel, BoostingPredictor, LearningSample, MIN_MATRICES, Model, Origin, PredictError, Storable,
+};
+
+fn facts() -> DeviceFacts {
+    DeviceFacts { launch_s: Seconds(1e-6), ..crate::made_up::gpu("made up", 4, 2048) }
+}
+
+/// Square matrices whose rows are all alike.
+fn corpus(count: u64) -> Vec<(String, Features)> {
+    let matrix = |i: u64| {
+        let (nrows, row) = (500 * (1 + i * 7 % 60), 1 + i * 13 % 90);
+        let lengths = RowLengths::from_counts([(row, nrows)]);
+        (format!("made/{i}"), located(Features::from_row_lengths(&lengths, nrows, row, 0.5)))
+    };
+    (0..count).map(matrix).collect()
+}
+
+/// A known law: bytes and launch, twice as slow in COO, slower in blocks of 1024.
+fn law(candidate: &Candidate, features: &Features) -> Seconds {
+    let streamed = 1e-6 + compulsory_bytes(candidate, features).0 as f64 / 1e12;
+    let slower = if candidate.kernel == Kernel::known("coo") { 2.0 } else { 1.0 };
+    Seconds(streamed * slower * if candidate.block == 1024 { 1.5 } else { 1.0 })
+}
+
+fn fit(corpus: &[(String, Features)]) -> Result<BoostingModel, PredictError> {
+    let samples: Vec<LearningSample<'_>> = corpus
+        .iter()
+        .flat_map(|(matrix, features)| {
+            Dtype::ALL.into_iter().flat_map(catalogue).map(move |candidate| {
+                let time = law(&candidate, features);
+                LearningSample { matrix, features, candidate, time, best: time, origin: Origin::Real }
+            })
+        })
+        .collect();
+    BoostingModel::fit(&facts(), &samples)
+}
+
+#[test]
+fn a_law_in_block_and_kernel_is_learned_and_held_out_matrices_are_predicted() {
+    let model = fit(&corpus(40)).unwrap();
+    assert_eq!(model.matrices(), 40);
+    let measured = Kernel::all().filter(|kernel| !kernel.is_retired()).count();
+    assert_eq!(model.kernels().len(), measured);
+    assert!(model.cross_validation().error.p90 < 0.03, "{:?}", model.cross_validation());
+    assert!(model.cross_validation().choice.within_5_percent > 0.99);
+    let facts = facts();
+    let predictor = BoostingPredictor { model: &model, facts: &facts };
+    let (_, features) = &corpus(41)[40];
+    for candidate in catalogue(Dtype::F64) {
+        let p = predictor.predict(&candidate, features).unwrap();
+        let expected = law(&candidate, features).0;
+        assert!((p.time.0 / expected - 1.0).abs() < 0.03, "{candidate}: {} {expected}", p.time.0);
+        assert!(p.low.0 > 0.0 && p.low <= p.time && p.time <= p.high);
+        let terms = predictor.explain(&candidate, features).unwrap();
+        assert_eq!(terms.last().unwrap().value.to_bits(), p.time.0.to_bits());
+    }
+}
+
+#[test]
+fn beyond_the_corpus_the_time_grows_with_the_bytes_and_the_answer_says_so() {
+    let (model, facts) = (fit(&corpus(40)).unwrap(), facts());
+    let predictor = BoostingPredictor { model: &model, facts: &facts };
+    let candidate =
+        Candidate { kernel: Kernel::known("csr-scalar"), ..crate::made_up::candidate(Kernel::known("ell")) };
+    let lengths = RowLengths::from_counts([(50, 3_000_000)]);
+    let huge = located(Features::from_row_lengths(&lengths, 3_000_000, 50, 0.5));
+    let p = predictor.predict(&candidate, &huge).unwrap();
+    assert!((p.time.0 / law(&candidate, &huge).0).ln().abs() < 0.2, "{}", p.time);
+    let quantities: Vec<&str> = p.extrapolates.iter().map(|e| e.quantity).collect();
+    assert_eq!(quantities, ["rows", "columns", "non-zeros", "working set"]);
+    let nothing = located(Features::from_row_lengths(&RowLengths::from_counts([]), 0, 0, 0.5));
+    let p = predictor.predict(&candidate, &nothing).unwrap();
+    assert!(p.low.0 >= 5e-7 && p.low <= p.time, "{p:?}: half a launch");
+    let inside = predictor.predict(&candidate, &corpus(1)[0].1).unwrap();
+    assert!(inside.extrapolates.is_empty());
+    let p = predictor.predict(&candidate, &huge).unwrap();
+    assert!(p.high.0 / p.low.0 > inside.high.0 / inside.low.0, "the interval is widened");
+}
+
+#[test]
+fn a_stored_model_reads_back_bit_for_bit_and_damage_is_refused() {
+    let model = fit(&corpus(25)).unwrap();
+    let (text, body) = model.split();
+    let json = serde_json::to_string(&text).unwrap();
+    let refused = |from: &str, to: &str| refused_with::<BoostingModel>(&json, from, to);
+    let error = refused("sparsight/boosting/7", "sparsight/boosting/8");
+    assert!(error.contains("format 'sparsight/boosting/8'") && error.contains("fit it again"), "{error}");
+    let error = refused(": block,", ": blocks,");
+    assert!(error.contains("other inputs"), "{error}");
+    let error = refused("csr-scalar", "csr-scaler");
+    assert!(error.contains("'csr-scaler' is no kernel"), "{error}");
+    let text: BoostingModel = serde_json::from_str(&json).unwrap();
+    assert_eq!(text.clone().join(&body).unwrap(), model);
+    let last = Kernel::all().last().unwrap().family().name;
+    let error = text.clone().join(&body[..body.len() - 1]).unwrap_err();
+    assert!(error.starts_with(&format!("{last}: ")), "{error}");
+    let mut one_less: serde_json::Value = serde_json::from_str(&json).unwrap();
+    one_less["groups"].as_array_mut().unwrap().pop();
+    let one_less: BoostingModel = serde_json::from_value(one_less).unwrap();
+    let error = one_less.join(&body).unwrap_err();
+    assert!(error.contains("groups") && error.contains("were learned"), "{error}");
+    let error = text.join(&[&body[..], &[0]].concat()).unwrap_err();
+    assert!(error.contains("1 unexpected bytes follow"), "{error}");
+}
+
+#[test]
+fn all_candidates_together_are_predicted_as_each_alone() {
+    let (model, facts) = (fit(&corpus(25)).unwrap(), facts());
+    let predictor = BoostingPredictor { model: &model, facts: &facts };
+    let candidates: Vec<Candidate> = Dtype::ALL.into_iter().flat_map(catalogue).collect();
+    let mut without = corpus(1)[0].1.clone();
+    without.locality = None;
+    for features in [&corpus(30)[29].1, &without] {
+        let each: Vec<_> = candidates.iter().map(|c| predictor.predict(c, features)).collect();
+        assert_eq!(predictor.predict_each(&candidates, features), each);
+    }
+}
+
+#[test]
+fn features_without_locality_are_left_out_of_training_and_refused() {
+    let mut some = corpus(30);
+    let model = fit(&some).unwrap();
+    for (_, features) in &mut some[..8] {
+        features.locality = None;
+    }
+    assert_eq!(fit(&some).unwrap().matrices(), 22, "8 are left out");
+    for (_, features) in &mut some {
+        features.locality = None;
+    }
+    assert!(matches!(fit(&some), Err(PredictError::TooFewMatrices { got: 0, .. })));
+    let facts = facts();
+    let predictor = BoostingPredictor { model: &model, facts: &facts };
+    let error = predictor.predict(&crate::made_up::candidate(Kernel::known("ell")), &some[0].1).unwrap_err();
+    assert_eq!(error, PredictError::NoLocality { model: "boosting" });
+}
+
+#[test]
+fn too_few_matrices_are_refused_with_the_number_it_takes() {
+    let few = corpus(MIN_MATRICES as u64 - 1);
+    let error = fit(&few).unwrap_err();
+    assert_eq!(error, PredictError::TooFewMatrices { model: "boosting", got: 19, needed: 20 });
+    assert!(matches!(BoostingModel::fit(&facts(), &[]), Err(PredictError::TooFewMatrices { got: 0, .. })));
+}
+
+#[test]
+fn a_kernel_or_value_type_that_was_not_measured_is_refused() {
+    let corpus = corpus(20);
+    let samples = ell_alone(&corpus);
+    let (model, facts) = (BoostingModel::fit(&facts(), &samples).unwrap(), facts());
+    assert!(model.knows(Dtype::F32) && !model.knows(Dtype::F64));
+    let predictor = BoostingPredictor { model: &model, facts: &facts };
+    let (known, features) = (crate::made_up::candidate(Kernel::known("ell")), &corpus[0].1);
+    assert!(predictor.predict(&known, features).is_ok());
+    for unknown in [crate::made_up::candidate(Kernel::known("coo")), Candidate { dtype: Dtype::F64, ..known }]
+    {
+        let error = predictor.predict(&unknown, features).unwrap_err();
+        assert!(matches!(error, PredictError::NotFitted { model: "boosting", .. }), "{error}");
+    }
+}
+
+#[test]
+fn every_prediction_is_a_positive_finite_number_whatever_the_features() {
+    let model = fit(&corpus(25)).unwrap();
+    let mut devices = vec![facts()];
+    devices.push(DeviceFacts {
+        launch_s: Seconds(f64::NAN),
+        copy_bytes_per_s: 0.0,
+        l2_bytes: Bytes(0),
+        multiprocessors: 0,
+        ..facts()
+    });
+    let counts = [0, 1, 1 << 20, 1 << 60];
+    let numbers = [0.0, -1.0, 1e300, f64::NAN, f64::INFINITY];
+    for facts in &devices {
+        let predictor = BoostingPredictor { model: &model, facts };
+        for nrows in counts {
+            for nnz in counts {
+                for length in counts {
+                    for number in numbers {
+                        let features = Features {
+                            nrows,
+                            ncols: length,
+                            nnz,
+                            empty_rows: length,
+                            row_min: length,
+                            row_max: length,
+                            row_mode: length,
+                            row_quantiles: [length; 7],
+                            row_std: number,
+                            hyb: HybSplit { width: length, coo_nnz: nnz },
+                            bandwidth: length,
+                            diagonals: Some(length),
+                            x_reuse: number,
+                            locality: Some(Locality {
+                                min_distance: nnz,
+                                max_distance: length,
+                                team_steps: [length; 6],
+                                warp_sectors: [number; 2],
+                                multiprocessor_sectors: [number; 2],
+                            }),
+                            ..Features::default()
+                        };
+                        for candidate in catalogue(Dtype::F32) {
+                            let p = predictor.predict(&candidate, &features).unwrap();
+                            let sound = p.low.0 > 0.0 && p.low <= p.time && p.time <= p.high;
+                            assert!(sound && p.high.0.is_finite(), "{candidate} {features:?}: {p:?}");
+                            if facts.launch_s.0 > 0.0 {
+                                assert!(p.time >= facts.launch_s);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
