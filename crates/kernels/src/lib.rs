@@ -1,4 +1,4 @@
-//! Catalogue of everything that can be run: candidates, their CUDA sources, strip sizes, bytes and flops.
+//! Catalogue of everything that can be run: candidates, their CUDA sources, strip sizes and bytes.
 //!
 //! There are no CUDA calls here. The models count bytes and strips from the very catalogue that the devices
 //! launch, so that the two cannot drift apart.
@@ -55,4 +55,4 @@ pub use source::{
 };
 pub use sparsight_matrix::{Format, ParseFormatError};
 pub use strip::{Strip, StripUnit};
-pub use traffic::{compulsory_bytes, device_bytes, feasible, flops, stored_entries, useful_bytes};
+pub use traffic::{compulsory_bytes, device_bytes, feasible, stored_entries, useful_bytes};

@@ -30,11 +30,6 @@ fn with_vectors(matrix: Bytes, dtype: Dtype, f: &Features) -> Bytes {
     Bytes(matrix.0.saturating_add(vectors))
 }
 
-/// Multiplications plus additions: `2 nnz`.
-pub const fn flops(f: &Features) -> u64 {
-    2 * f.nnz
-}
-
 /// Returns whether the matrix can be held in the candidate's format.
 ///
 /// # Errors

@@ -71,7 +71,7 @@ const CALIBRATION_SIZES: [u64; 10] =
 /// gallery has, in sizes for caches of each level and beyond, 1,800 to 11 million non-zeros; many with rows of differing lengths
 /// in a random order and in runs, since a mispredicted branch a row is what CSR loses by. Chosen by hand, judged on real matrices
 /// (docs/results/cpu-calibration.md).
-pub const CPU_CALIBRATION_MATRICES: &str = include_str!("processor_matrices.txt");
+pub static CPU_CALIBRATION_MATRICES: &str = include_str!("processor_matrices.txt");
 
 /// Block size with which they are run.
 const BLOCK: u32 = 256;
