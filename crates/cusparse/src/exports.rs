@@ -3,7 +3,7 @@
 use crate::product::{Call, Product};
 use crate::real::{CreateCsr, Cusparse, Getters, NOT_INITIALIZED, SUCCESS, SpMv, Status};
 use crate::settings::{Mode, Settings};
-use crate::{pattern, patterns, process, verify, worker};
+use crate::{gpu, pattern, patterns, process, verify, worker};
 use libc::{c_int, c_void};
 use sparsight::device::cuda::Cuda;
 use std::cell::Cell;
@@ -17,19 +17,28 @@ static HAS_FAILED: AtomicBool = AtomicBool::new(false);
 /// What is asked about descriptors; `None` if all is left to cuSPARSE: by the settings, without a driver, in a child, with another version,
 /// after a panic.
 fn active() -> Option<&'static Getters> {
-    static DRIVER: OnceLock<bool> = OnceLock::new();
+    static USABLE: OnceLock<bool> = OnceLock::new();
     if Settings::get().mode == Mode::Off || worker::is_stopped() || HAS_FAILED.load(Ordering::Relaxed) {
         return None;
     }
-    let getters = Cusparse::get().getters.as_ref()?;
-    let is_here = *DRIVER.get_or_init(|| {
-        let is_here = Cuda::count().is_ok_and(|count| count > 0);
-        if is_here || Settings::get().reports() {
+    let getters = Cusparse::get().getters.as_ref();
+    let is_usable = *USABLE.get_or_init(|| {
+        if Settings::get().reports() {
             process::watch();
         }
-        is_here
+        let why = match (getters, Cuda::count()) {
+            (None, _) => "this is not cuSPARSE 12, whose contract is known, or it lacks functions".to_owned(),
+            (_, Err(error)) => error.to_string(),
+            (_, Ok(0)) => "the driver reports no GPU".to_owned(),
+            _ => {
+                process::watch();
+                return true;
+            }
+        };
+        gpu::leave_all(why);
+        false
     });
-    is_here.then_some(getters)
+    getters.filter(|_| is_usable)
 }
 
 /// Runs `ours`; `None` if it panics: the program goes on with cuSPARSE, which computes all that follows.

@@ -7,7 +7,7 @@ use sparsight::device::DeviceError;
 use sparsight::device::cuda::{Cuda, RowLengthCounter, Stopwatch};
 use std::collections::HashMap;
 use std::panic::catch_unwind;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 /// A GPU, in the context in which the program uses it.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub(crate) struct Gpu {
 }
 
 /// State of the GPU of a context.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 enum State {
     Opening,
     /// Everything is left to cuSPARSE, for this reason.
@@ -31,22 +31,39 @@ enum State {
 /// By the handle of the context.
 static GPUS: RwLock<Option<HashMap<usize, State>>> = RwLock::new(None);
 
-/// The open GPU of a context. `None` while it is being opened, which the first call begins, and if it cannot be used.
-pub(crate) fn of_context(context: usize) -> Option<Arc<Gpu>> {
-    let known =
-        |gpus: &Option<HashMap<usize, State>>| gpus.as_ref().and_then(|gpus| gpus.get(&context).cloned());
-    match known(&GPUS.read().unwrap_or_else(PoisonError::into_inner)) {
-        Some(State::Open(gpu)) => return Some(gpu),
-        Some(_) => return None,
-        None => {}
+/// Why nothing is used at all.
+static ALL_LEFT: OnceLock<String> = OnceLock::new();
+
+/// A GPU that is left to cuSPARSE.
+#[derive(Debug)]
+pub(crate) struct Left;
+
+/// The open GPU of a context; `None` while it is being opened, which the first call begins.
+///
+/// # Errors
+/// [`Left`] if it cannot be used.
+pub(crate) fn of_context(context: usize) -> Result<Option<Arc<Gpu>>, Left> {
+    let known = |gpus: &Option<HashMap<usize, State>>| match gpus.as_ref()?.get(&context)? {
+        State::Open(gpu) => Some(Ok(Some(Arc::clone(gpu)))),
+        State::Opening => Some(Ok(None)),
+        State::Left(_) => Some(Err(Left)),
+    };
+    if let Some(known) = known(&GPUS.read().unwrap_or_else(PoisonError::into_inner)) {
+        return known;
     }
     let mut gpus = GPUS.write().unwrap_or_else(PoisonError::into_inner);
-    if known(&gpus).is_none() {
-        let index = Cuda::current_device().ok()?;
-        gpus.get_or_insert_default().insert(context, State::Opening);
-        worker::ask(move || open(context, index));
-    }
-    None
+    known(&gpus).unwrap_or_else(|| {
+        if let Ok(index) = Cuda::current_device() {
+            gpus.get_or_insert_default().insert(context, State::Opening);
+            worker::ask(move || open(context, index));
+        }
+        Ok(None)
+    })
+}
+
+/// Leaves everything to cuSPARSE, for this reason.
+pub(crate) fn leave_all(why: String) {
+    let _ = ALL_LEFT.set(why);
 }
 
 /// Opens GPU number `index` for a context: what the worker does.
@@ -66,7 +83,12 @@ pub(crate) fn left() -> Vec<String> {
         State::Left(why) => Some(why.clone()),
         State::Opening | State::Open(_) => None,
     };
-    gpus.iter().flatten().filter_map(|(_, state)| why(state)).collect()
+    ALL_LEFT
+        .get()
+        .cloned()
+        .into_iter()
+        .chain(gpus.iter().flatten().filter_map(|(_, state)| why(state)))
+        .collect()
 }
 
 impl Gpu {
@@ -79,11 +101,15 @@ impl Gpu {
                 "{name} has no profile, so that nothing is known of it; `sparsight calibrate` measures it"
             )
         })?;
+        // None is made for a program that works in a context of its own.
+        let own_context =
+            || "the program works in a context of its own, not in the primary one of the GPU".to_owned();
+        if !Cuda::primary_context_is_active(index).map_err(told)? {
+            return Err(own_context());
+        }
         let cuda = Cuda::open_without_rates(index).map_err(told)?;
         if cuda.context_handle() != context {
-            return Err(
-                "the program works in a context of its own, not in the primary one of the GPU".to_owned()
-            );
+            return Err(own_context());
         }
         let counter = cuda.row_length_counter().map_err(told)?;
         let rules = Rules::of_profile(&profile.name);

@@ -1,7 +1,6 @@
 //! Choice of the kernels that are tried for a pattern, and their compilation: what the worker does.
 
 use crate::gpu::Gpu;
-use crate::settings::Settings;
 use crate::source::Source;
 use crate::worker;
 use sparsight::device::cuda::RowLengthSummary;
@@ -19,29 +18,51 @@ const MOST_READ: u64 = 100 << 20;
 /// A kernel that may be used for a pattern.
 pub(crate) type Entrant = (Candidate, Arc<InPlace>);
 
-/// The kernels to be tried, loaded; those that cannot be loaded are left out. `lengths`: of the rows, where they were counted.
-pub(crate) fn entrants(source: &Source, gpu: &Gpu, lengths: Option<&RowLengthSummary>) -> Vec<Entrant> {
-    match lengths {
-        Some(lengths) => in_place(source, gpu, lengths),
-        None => beside_tables(source, gpu),
+/// Copies of the arrays of a pattern.
+#[derive(Debug)]
+pub(crate) struct Arrays {
+    /// From 0 on.
+    row_ptr: Vec<u64>,
+    /// From 0 on; `None` if there are too many.
+    columns: Option<Vec<u32>>,
+}
+
+impl Arrays {
+    /// Reads them. `None` if they cannot be read, or the row offsets are none.
+    pub(crate) fn read(source: &Source, gpu: &Gpu) -> Option<Self> {
+        let row_ptr = source.row_offsets(gpu)?;
+        let columns = (source.key.nnz <= MOST_READ).then(|| source.columns(gpu));
+        Some(Self { row_ptr, columns: columns.flatten() })
+    }
+}
+
+/// The kernels to be tried, loaded; those that cannot be loaded are left out. `lengths`: of the rows, where they were counted; `arrays`:
+/// where they were read.
+pub(crate) fn entrants(
+    source: &Source,
+    gpu: &Gpu,
+    lengths: Option<&RowLengthSummary>,
+    arrays: Option<Arrays>,
+) -> Vec<Entrant> {
+    match (lengths, arrays) {
+        (Some(lengths), arrays) => in_place(source, gpu, lengths, arrays),
+        (None, Some(arrays)) => beside_tables(source, gpu, arrays),
+        (None, None) => Vec::new(),
     }
 }
 
 /// Kernels that need nothing but CSR, by the rules.
-fn in_place(source: &Source, gpu: &Gpu, lengths: &RowLengthSummary) -> Vec<Entrant> {
-    if Settings::get().reports()
-        && let Some(row_ptr) = source.row_offsets(gpu)
-    {
-        let _ = advised(source, gpu, &row_ptr);
+fn in_place(source: &Source, gpu: &Gpu, lengths: &RowLengthSummary, arrays: Option<Arrays>) -> Vec<Entrant> {
+    if let Some(Arrays { row_ptr, columns }) = arrays {
+        let _ = advised(source, gpu, &row_ptr, columns);
     }
     let chosen = gpu.rules.choose(source.key.size(), lengths, source.key.dtype());
     loaded(source, gpu, chosen, None)
 }
 
-/// Kernels for CSR with or without a table, by the models; by the rules where the columns cannot be read.
-fn beside_tables(source: &Source, gpu: &Gpu) -> Vec<Entrant> {
-    let Some(row_ptr) = source.row_offsets(gpu) else { return Vec::new() };
-    let chosen = advised(source, gpu, &row_ptr).unwrap_or_else(|| {
+/// Kernels for CSR with or without a table, by the models; by the rules where the columns are not known.
+fn beside_tables(source: &Source, gpu: &Gpu, Arrays { row_ptr, columns }: Arrays) -> Vec<Entrant> {
+    let chosen = advised(source, gpu, &row_ptr, columns).unwrap_or_else(|| {
         let lengths = row_ptr.windows(2).map(|ends| ends[1] - ends[0]);
         let lengths = RowLengthSummary {
             min: lengths.clone().min().unwrap_or(0),
@@ -53,18 +74,18 @@ fn beside_tables(source: &Source, gpu: &Gpu) -> Vec<Entrant> {
     loaded(source, gpu, chosen, Some(&row_ptr))
 }
 
-/// The best kernels for CSR as it lies, by the models, whose predictions are kept for the report. `None` if the columns cannot be read or
+/// The best kernels for CSR as it lies, by the models, whose predictions are kept for the report. `None` if the columns are not known or
 /// are none.
-fn advised(source: &Source, gpu: &Gpu, row_ptr: &[u64]) -> Option<Vec<Candidate>> {
+fn advised(source: &Source, gpu: &Gpu, row_ptr: &[u64], columns: Option<Vec<u32>>) -> Option<Vec<Candidate>> {
     let (size, dtype) = (source.key.size(), source.key.dtype());
-    if size.nnz > MOST_READ {
-        return None;
-    }
     let values = vec![0.0_f32; size.nnz as usize];
     let (nrows, ncols) = (size.nrows as usize, size.ncols as usize);
-    let a = Csr::try_new(nrows, ncols, row_ptr.to_vec(), source.columns(gpu)?, values).ok()?;
+    let a = Csr::try_new(nrows, ncols, row_ptr.to_vec(), columns?, values).ok()?;
     let features = Features::of(&a);
     drop(a);
+    if worker::is_stopped() {
+        return None;
+    }
     let advice = Advisor::new(&gpu.profile).advise(&features, dtype, &Objective::default()).ok()?;
     let in_csr = |candidate: &Candidate| candidate.format().stays_in_csr();
     let times = advice.ranked.iter().map(|advised| (advised.candidate, advised.prediction.time.0));

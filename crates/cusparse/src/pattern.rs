@@ -13,8 +13,8 @@
 //! pattern without a preprocess step begins from the start: another matrix may stand at the same addresses. What was decided on
 //! before multiplies meanwhile.
 
-use crate::gpu::{self, Gpu};
-use crate::load::Entrant;
+use crate::gpu::{self, Gpu, Left};
+use crate::load::{Arrays, Entrant};
 use crate::product::{Key, Product};
 use crate::real::{EXECUTION_FAILED, SUCCESS, Status};
 use crate::settings::{Mode, Settings};
@@ -39,6 +39,12 @@ const WINDOWS: usize = 3;
 const GAIN: f64 = 0.97;
 /// Products after which a pattern begins from the start.
 const REVIEW: u64 = 4096;
+/// Products in other streams after which a trial begins there.
+const STRAYS: u32 = 64;
+/// Non-zeros up to which a pattern that stays is read at once: some megabytes. Larger ones are read by the worker.
+const READ_AT_ONCE: u64 = 1 << 20;
+/// Longest time that the worker waits for a stream.
+const PATIENCE: Duration = Duration::from_secs(2);
 /// While the device is behind, each so many products it is asked whether the times are there.
 const ASKED_EACH: u64 = 16;
 /// `CU_STREAM_PER_THREAD`, which stands for another stream in each thread.
@@ -74,6 +80,8 @@ struct Trial {
     stage: Stage,
     /// Handle of the stream in which it is held.
     stream: usize,
+    /// Products in other streams.
+    strays: u32,
     /// Single products of cuSPARSE, then of each entrant.
     singles: Vec<Singles>,
 }
@@ -187,15 +195,23 @@ impl Pattern {
         }
         // Another thread multiplies with the same matrix: one of them tries.
         let Ok(mut trial) = self.trial.try_lock() else { return usual() };
-        let Some(gpu) = gpu::of_context(self.source.key.context) else { return usual() };
+        let gpu = match gpu::of_context(self.source.key.context) {
+            Ok(Some(gpu)) => gpu,
+            Ok(None) => return usual(),
+            Err(Left) => return self.decide(None).unwrap_or_else(usual),
+        };
         if Cuda::is_captured(stream(product)).unwrap_or(true) {
             return usual();
         }
         if matches!(trial.stage, Stage::Settling) {
             trial.stream = product.stream as usize;
         }
-        // Two events tell a time only in one stream.
+        // Two events tell a time only in one stream. A program that has gone over to another one gets a trial there.
         if trial.stream != product.stream as usize {
+            trial.strays += 1;
+            if trial.strays > STRAYS {
+                *trial = Trial::default();
+            }
             return usual();
         }
         // SAFETY: as the caller promises.
@@ -310,13 +326,30 @@ impl Pattern {
         if reached.begin(stream(product)).and_then(|()| reached.end(stream(product))).is_err() {
             return Stage::Settling;
         }
+        // What may be gone after this call is read now: small patterns, and for the report those that nothing says to stay.
+        let at_once =
+            if self.source.stays { self.source.key.nnz <= READ_AT_ONCE } else { Settings::get().reports() };
+        let arrays = at_once.then(|| {
+            let _beside = Cuda::beside_captures();
+            gpu.cuda.wait_for(stream(product)).ok()?;
+            Arrays::read(&self.source, gpu)
+        });
         let (source, gpu, entrants) = (Arc::clone(&self.source), Arc::clone(gpu), Arc::clone(&self.entrants));
         worker::ask(move || {
-            while matches!(reached.time(), Ok(None)) && !worker::is_stopped() {
-                std::thread::sleep(Duration::from_micros(200));
+            let mut arrays = arrays.flatten();
+            if source.stays && arrays.is_none() {
+                let pause = Duration::from_micros(200);
+                let mut waited = Duration::ZERO;
+                while matches!(reached.time(), Ok(None)) && waited < PATIENCE && !worker::is_stopped() {
+                    std::thread::sleep(pause);
+                    waited += pause;
+                }
+                if matches!(reached.time(), Ok(Some(_))) {
+                    arrays = Arrays::read(&source, &gpu);
+                }
             }
             // After a panic there are none, so that cuSPARSE is decided on.
-            let find = AssertUnwindSafe(|| load::entrants(&source, &gpu, lengths.as_ref()));
+            let find = AssertUnwindSafe(|| load::entrants(&source, &gpu, lengths.as_ref(), arrays));
             let found = catch_unwind(find).unwrap_or_default();
             gpu.keep([reached]);
             let _ = entrants.set(found);
@@ -335,7 +368,13 @@ impl Pattern {
         let best = (0..entrants.len()).min_by(|a, b| times[a + 1].total_cmp(&times[b + 1]));
         let best = best.expect("there are entrants");
         let single = (times[0], times[best + 1]);
-        if single.1 <= GAIN * single.0 {
+        let gains = single.1 <= GAIN * single.0;
+        // The handle stands for several streams, so that the ends of a window may lie in two of them.
+        if gains && trial.stream == PER_THREAD {
+            self.tell(single, &entrants[best], true);
+            return self.decide(Some(Arc::clone(&entrants[best].1)));
+        }
+        if gains {
             let watches = [Vec::new(), Vec::new()];
             trial.stage = Stage::Windows(Windows { best, single, at: 0, watches, open: None });
             return None;

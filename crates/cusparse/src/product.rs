@@ -19,8 +19,9 @@ const INDEX_64: c_int = 3;
 /// `CUDA_R_32F` and `CUDA_R_64F`.
 const SINGLE: c_int = 0;
 const DOUBLE: c_int = 1;
-/// `CUSPARSE_SPMV_ALG_DEFAULT`, `CUSPARSE_SPMV_CSR_ALG1` and `CUSPARSE_SPMV_CSR_ALG2`.
-const ALGORITHMS: [c_int; 3] = [0, 2, 3];
+/// `CUSPARSE_SPMV_ALG_DEFAULT` and `CUSPARSE_SPMV_CSR_ALG1`. `CUSPARSE_SPMV_CSR_ALG2` promises the same bits each time, which products by
+/// cuSPARSE and by us in turn do not have.
+const ALGORITHMS: [c_int; 2] = [0, 2];
 
 /// The arguments of a call.
 #[derive(Debug, Clone, Copy)]

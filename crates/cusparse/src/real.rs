@@ -1,6 +1,7 @@
 //! cuSPARSE itself: the functions behind those that this library exports, and those that are asked about descriptors.
 
 use libc::{c_char, c_int, c_void};
+use std::ffi::{CStr, CString};
 use std::sync::OnceLock;
 
 /// `cusparseStatus_t`.
@@ -14,7 +15,7 @@ pub(crate) const EXECUTION_FAILED: Status = 6;
 
 /// The one major version whose contract is known here; its soname.
 const MAJOR: c_int = 12;
-const SONAME: &std::ffi::CStr = c"libcusparse.so.12";
+const SONAME: &CStr = c"libcusparse.so.12";
 
 /// `cusparseSpMV` and its preprocess step: handle, operation, alpha, matrix, x, beta, y, compute type, algorithm, buffer.
 pub(crate) type SpMv = unsafe extern "C" fn(
@@ -87,12 +88,22 @@ struct Library(Option<*mut c_void>);
 
 impl Library {
     fn find() -> Self {
-        // SAFETY: nothing is loaded, only what is there is found.
-        let loaded = unsafe { libc::dlopen(SONAME.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
-        Self((!loaded.is_null()).then_some(loaded))
+        let loaded = |name: &CStr| {
+            // SAFETY: nothing is loaded, only what is there is found.
+            let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+            (!handle.is_null()).then_some(handle)
+        };
+        // Else another version, or a copy that a package has renamed.
+        let renamed = || {
+            let mut files: Vec<CString> = Vec::new();
+            // SAFETY: the function is called with that list before this returns.
+            unsafe { libc::dl_iterate_phdr(Some(note_cusparse), (&raw mut files).cast()) };
+            files.iter().find_map(|name| loaded(name))
+        };
+        Self(loaded(SONAME).or_else(renamed))
     }
 
-    fn address(&self, name: &std::ffi::CStr) -> Option<*mut c_void> {
+    fn address(&self, name: &CStr) -> Option<*mut c_void> {
         let name: *const c_char = name.as_ptr();
         // SAFETY: the name ends with NUL.
         let next = unsafe { libc::dlsym(libc::RTLD_NEXT, name) };
@@ -107,29 +118,61 @@ impl Library {
 
     /// # Safety
     /// `F` is a pointer to a function, of the type that cuSPARSE documents for that name.
-    unsafe fn function<F: Copy>(&self, name: &std::ffi::CStr) -> Option<F> {
+    unsafe fn function<F: Copy>(&self, name: &CStr) -> Option<F> {
         const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
         // SAFETY: as the caller promises.
         self.address(name).map(|address| unsafe { std::mem::transmute_copy(&address) })
     }
 }
 
+/// Adds the name of a loaded file to the list of names `files` if it looks like a cuSPARSE.
+///
+/// # Safety
+/// As `dl_iterate_phdr` calls it, with a list of names.
+unsafe extern "C" fn note_cusparse(file: *mut libc::dl_phdr_info, _: usize, files: *mut c_void) -> c_int {
+    // SAFETY: as the caller promises.
+    let (file, files) = unsafe { (&*file, &mut *files.cast::<Vec<CString>>()) };
+    if !file.dlpi_name.is_null() {
+        // SAFETY: the loader's name ends with NUL.
+        let name = unsafe { CStr::from_ptr(file.dlpi_name) };
+        let text = name.to_string_lossy();
+        if text.contains("/libcusparse") && !text.contains("/libcusparseLt") {
+            files.push(name.to_owned());
+        }
+    }
+    0
+}
+
+/// Without a library.
+static NONE: Cusparse = Cusparse {
+    spmv: None,
+    preprocess: None,
+    destroy_matrix: None,
+    create_csr: None,
+    create_const_csr: None,
+    getters: None,
+};
+
 impl Cusparse {
-    /// The library, looked up once.
+    /// The library, looked up until it is found.
     pub(crate) fn get() -> &'static Self {
         static CUSPARSE: OnceLock<Cusparse> = OnceLock::new();
-        CUSPARSE.get_or_init(|| {
-            let library = Library::find();
-            // SAFETY: the types are those of cuSPARSE 12's reference.
-            unsafe {
-                Self {
-                    spmv: library.function(c"cusparseSpMV"),
-                    preprocess: library.function(c"cusparseSpMV_preprocess"),
-                    destroy_matrix: library.function(c"cusparseDestroySpMat"),
-                    create_csr: library.function(c"cusparseCreateCsr"),
-                    create_const_csr: library.function(c"cusparseCreateConstCsr"),
-                    getters: Getters::of(&library),
-                }
+        if let Some(found) = CUSPARSE.get() {
+            return found;
+        }
+        let library = Library::find();
+        if library.address(c"cusparseSpMV").is_none() {
+            return &NONE;
+        }
+        // SAFETY: the types are those of cuSPARSE 12's reference.
+        CUSPARSE.get_or_init(|| unsafe {
+            Self {
+                spmv: library.function(c"cusparseSpMV"),
+                preprocess: library.function(c"cusparseSpMV_preprocess"),
+                destroy_matrix: library.function(c"cusparseDestroySpMat"),
+                create_csr: library.function(c"cusparseCreateCsr"),
+                create_const_csr: library.function(c"cusparseCreateConstCsr"),
+                getters: Getters::of(&library),
             }
         })
     }

@@ -6,6 +6,7 @@ use crate::{gpu, patterns};
 use serde::Serialize;
 use sparsight::kernels::Candidate;
 use std::fmt::Write;
+use std::path::{Path, PathBuf};
 
 /// Schema of the JSON report.
 const SCHEMA: &str = "sparsight/run/1";
@@ -186,6 +187,11 @@ impl PatternReport {
     }
 }
 
+/// A name with the number of the process in the place of `%p`.
+fn with_process(file: &Path) -> PathBuf {
+    PathBuf::from(file.to_string_lossy().replace("%p", &std::process::id().to_string()))
+}
+
 /// Prints the report, and writes it to the file that was named.
 pub(crate) fn print() {
     let settings = Settings::get();
@@ -196,6 +202,7 @@ pub(crate) fn print() {
     match &settings.report_file {
         None => eprint!("{}", report.text(settings.mode)),
         Some(file) => {
+            let file = &with_process(file);
             let json = serde_json::to_string_pretty(&report).unwrap_or_default() + "\n";
             if let Err(error) = std::fs::write(file, json) {
                 eprintln!("sparsight: cannot write the report to {}: {error}", file.display());

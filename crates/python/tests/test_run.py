@@ -31,7 +31,9 @@ def run(library, *arguments, **more):
 
 def test_the_program_is_run_behind_the_library(library, tmp_path):
     ran = run(library, sys.executable, "-c", SHOW, LD_PRELOAD="")
-    assert json.loads(ran.stdout) == {"LD_PRELOAD": str(library), "SPARSIGHT_CUSPARSE": "on", "SPARSIGHT_CUSPARSE_REPORT": None}
+    assert json.loads(ran.stdout) == {"LD_PRELOAD": str(library), "SPARSIGHT_CUSPARSE": None, "SPARSIGHT_CUSPARSE_REPORT": None}
+    ran = run(library, sys.executable, "-c", SHOW, LD_PRELOAD="", SPARSIGHT_CUSPARSE="off")
+    assert json.loads(ran.stdout)["SPARSIGHT_CUSPARSE"] == "off", "the environment's word stays"
     ran = run(library, "--report-file", "told.json", sys.executable, "-c", SHOW, LD_PRELOAD=str(library))
     told = json.loads(ran.stdout)
     assert told["LD_PRELOAD"] == f"{library}:{library}"

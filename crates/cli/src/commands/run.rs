@@ -21,7 +21,7 @@ pub(crate) struct Run {
     /// Tell on stderr at the end what was seen and saved, and what another format would bring
     #[arg(long)]
     report: bool,
-    /// Write that report as JSON to a file
+    /// Write that report as JSON to a file; %p in its name stands for the number of the process
     #[arg(long, value_name = "FILE")]
     report_file: Option<PathBuf>,
     /// Compute each product by both and compare them: slow
@@ -40,13 +40,12 @@ impl Run {
             preload.push(":");
             preload.push(before);
         }
-        let mode = match (self.verify, self.report || self.report_file.is_some()) {
-            (true, _) => "verify",
-            (false, true) => "report",
-            (false, false) => "on",
-        };
         let mut command = Command::new(&self.program[0]);
-        command.args(&self.program[1..]).env("LD_PRELOAD", preload).env("SPARSIGHT_CUSPARSE", mode);
+        command.args(&self.program[1..]).env("LD_PRELOAD", preload);
+        // Without a flag the environment says what is done.
+        if self.verify || self.report || self.report_file.is_some() {
+            command.env("SPARSIGHT_CUSPARSE", if self.verify { "verify" } else { "report" });
+        }
         if let Some(file) = &self.report_file {
             let file = std::path::absolute(file).unwrap_or_else(|_| file.clone());
             command.env("SPARSIGHT_CUSPARSE_REPORT", file);

@@ -25,7 +25,7 @@ fn the_program_is_run_behind_the_library() {
     let library = dir.join("libsparsight_cusparse.so");
     fs::write(&library, "").unwrap();
     let own = library.display();
-    assert_eq!(shown(dir, &library, &[], ""), format!("{own}|on|\n"));
+    assert_eq!(shown(dir, &library, &[], ""), format!("{own}||\n"));
     assert_eq!(shown(dir, &library, &["--report"], "liba.so"), format!("{own}:liba.so|report|\n"));
     assert_eq!(shown(dir, &library, &["--verify"], ""), format!("{own}|verify|\n"));
     let told = dir.join("told.json");

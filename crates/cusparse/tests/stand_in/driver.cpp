@@ -342,12 +342,26 @@ int cuDeviceGetAttribute(int* value, int attribute, int)
     return SUCCESS;
 }
 
+static std::atomic<int> primary_retained{0};
+
 int cuDevicePrimaryCtxRetain(void** context, int)
 {
+    ++primary_retained;
     *context = &primary;
     return SUCCESS;
 }
-int cuDevicePrimaryCtxRelease_v2(int) { return SUCCESS; }
+int cuDevicePrimaryCtxRelease_v2(int)
+{
+    --primary_retained;
+    return SUCCESS;
+}
+
+int cuDevicePrimaryCtxGetState(int, unsigned* flags, int* active)
+{
+    *flags = 0;
+    *active = primary_retained > 0;
+    return SUCCESS;
+}
 int cuCtxCreate_v2(void** context, unsigned, int)
 {
     contexts.push_back(*context = &other);

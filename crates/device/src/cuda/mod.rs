@@ -183,6 +183,20 @@ impl Cuda {
         context::current_device()
     }
 
+    /// Returns whether something in this process uses the primary context of device `index`. Makes none.
+    ///
+    /// # Errors
+    /// As [`Cuda::name`].
+    pub fn primary_context_is_active(index: usize) -> Result<bool, DeviceError> {
+        let (device, mut flags, mut active) = (Self::device(index)?, 0, 0);
+        // SAFETY: the device comes from the driver, and the pointers are to live numbers.
+        let state = unsafe {
+            cudarc::driver::sys::cuDevicePrimaryCtxGetState(device, &raw mut flags, &raw mut active)
+        };
+        named("cuDevicePrimaryCtxGetState", state.result())?;
+        Ok(active != 0)
+    }
+
     /// Handle of the device's primary context, in which everything lies.
     pub fn context_handle(&self) -> usize {
         self.gpu.context.handle()

@@ -6,6 +6,7 @@ use super::module::Module;
 use super::shared_words::SharedWords;
 use crate::gpu::{DeviceArray, LaunchShape, Memory, Module as _};
 use crate::{DeviceError, Stream};
+use cudarc::driver::result;
 use sparsight_kernels::{HELPER_BLOCK, row_lengths_source};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -156,7 +157,9 @@ impl Slots {
 
 impl Drop for RowLengthCounter {
     fn drop(&mut self) {
-        // A launch may still write to the answers.
-        let _ = self.context.synchronize();
+        // A launch in another stream may still write to the answers.
+        if let Ok(_entered) = self.context.enter() {
+            let _ = result::ctx::synchronize();
+        }
     }
 }

@@ -37,12 +37,16 @@ def main():
     run.add_argument("arguments", nargs=argparse.REMAINDER)
     given = parser.parse_args()
     preload = library()
+    if given.verify and given.report:
+        parser.error("--report cannot be used with --verify")
     if " " in preload or ":" in preload:
         sys.exit(f"error: LD_PRELOAD cannot name {preload}: a path with a space or a colon\nhint: copy it, and name the copy by {PLACE}=FILE")
     if before := os.environ.get("LD_PRELOAD"):
         preload += f":{before}"
-    mode = "verify" if given.verify else "report" if given.report or given.report_file else "on"
-    environment = {**os.environ, "LD_PRELOAD": preload, "SPARSIGHT_CUSPARSE": mode}
+    environment = {**os.environ, "LD_PRELOAD": preload}
+    # Without a flag the environment says what is done.
+    if given.verify or given.report or given.report_file:
+        environment["SPARSIGHT_CUSPARSE"] = "verify" if given.verify else "report"
     if given.report_file:
         environment["SPARSIGHT_CUSPARSE_REPORT"] = os.path.abspath(given.report_file)
     try:
