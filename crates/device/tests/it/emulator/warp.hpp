@@ -275,8 +275,9 @@ static T atomicAdd(T* address, T value)
 template <class T>
 static T atomicExch(T* address, T value)
 {
-    std::swap(*address, value);
-    return value;
+    const T before = *address;
+    *address = value;
+    return before;
 }
 
 template <class T>
