@@ -35,7 +35,10 @@ fn check(run: Run, reason: &str) {
 
 #[test]
 fn another_version_of_cusparse_gets_everything() {
-    check(Run::of_theirs("many-products").with("STAND_IN_MAJOR", "13"), "left to cuSPARSE: this is not cuSPARSE 12");
+    check(
+        Run::of_theirs("many-products").with("STAND_IN_MAJOR", "13"),
+        "left to cuSPARSE: this is not cuSPARSE 12",
+    );
 }
 
 #[test]
