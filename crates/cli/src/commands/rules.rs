@@ -25,9 +25,8 @@ pub(crate) struct Rules {
     /// Folder of the profile
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// Candidates to choose from: cusparse (its CSR, COO and sliced ELL), csr (our kernels for CSR and tables beside it), in-place (those
-    /// that read nothing but CSR, cuSPARSE's among them), or all of ours except BSR and DIA, whose feasibility does not follow from the
-    /// row offsets
+    /// Candidates to choose from: cusparse (its CSR, COO and sliced ELL), csr (our kernels for CSR as it is) or all of ours except BSR and
+    /// DIA, whose feasibility does not follow from the row offsets
     #[arg(long, value_name = "SET", default_value = "all")]
     candidates: Set,
     /// Most leaves of the tree
@@ -82,7 +81,6 @@ impl FromStr for Form {
 enum Set {
     Cusparse,
     Csr,
-    InPlace,
     All,
 }
 
@@ -91,7 +89,6 @@ impl Set {
         match self {
             Self::Cusparse => "cusparse",
             Self::Csr => "csr",
-            Self::InPlace => "in-place",
             Self::All => "all",
         }
     }
@@ -102,7 +99,6 @@ impl Set {
         match self {
             Self::Cusparse => vendors && format.name() != "bcsr",
             Self::Csr => !vendors && format.is_csr(),
-            Self::InPlace => !vendors && format.name() == "csr",
             Self::All => !vendors && !["bsr", "dia"].contains(&format.name()),
         }
     }

@@ -24,10 +24,8 @@ impl Rules {
     /// beside cuSPARSE before it is used.
     pub(crate) fn of_profile(name: &str) -> Self {
         match name {
-            "nvidia-h200" => {
-                Self([nvidia_h200::nvidia_h200_in_place_f32, nvidia_h200::nvidia_h200_in_place_f64])
-            }
-            _ => Self([nvidia_h100::nvidia_h100_in_place_f32, nvidia_h100::nvidia_h100_in_place_f64]),
+            "nvidia-h200" => Self([nvidia_h200::nvidia_h200_csr_f32, nvidia_h200::nvidia_h200_csr_f64]),
+            _ => Self([nvidia_h100::nvidia_h100_csr_f32, nvidia_h100::nvidia_h100_csr_f64]),
         }
     }
 
@@ -40,7 +38,7 @@ impl Rules {
         let choose = self.0[usize::from(dtype != Dtype::F32)];
         let id = choose(rows, size.ncols as f64, nnz, lengths.min as f64, lengths.max as f64, deviation);
         let chosen: Candidate = id.parse().expect("rules name candidates of the catalogue");
-        let mut by_threads: Vec<Kernel> = in_place().collect();
+        let mut by_threads: Vec<Kernel> = of_csr().collect();
         by_threads.sort_by_key(|kernel| kernel.threads_per_row());
         let at = by_threads.iter().position(|kernel| *kernel == chosen.kernel).unwrap_or_default();
         let near = [Some(at), at.checked_sub(1), Some(at + 1)];
@@ -50,7 +48,7 @@ impl Rules {
 }
 
 /// Our kernels that read plain CSR.
-fn in_place() -> impl Iterator<Item = Kernel> {
+fn of_csr() -> impl Iterator<Item = Kernel> {
     Kernel::all().filter(|kernel| kernel.format().is_csr() && !kernel.is_vendors())
 }
 

@@ -1,12 +1,12 @@
 // y = A x in f32 on NVIDIA H100 80GB HBM3: which of 30 candidates to run. By its profile of 2026-11-23.
-// Made by `sparsight rules profiles/nvidia-h100 --candidates in-place --leaves 32 --dtype f32 --format rs`, from 296 matrices.
+// Made by `sparsight rules profiles/nvidia-h100 --candidates csr --leaves 32 --dtype f32 --format rs`, from 296 matrices.
 // On 89 matrices that it has not seen: 5.8 % slower than the best of these candidates on average
 // (geometric mean), within 5 % of it on 65.2 %, at worst 1.60 times as slow.
 
 // The id of the candidate to run; row_min, row_max and row_std: least, largest and standard deviation of the row lengths.
 // A format that could store more than 8 times the non-zeros, besides rows that fill up its last slice (ELL: to a multiple
 // of 32), is not returned, but the one that is called otherwise; run that, too, where there is no memory for a format.
-pub(crate) fn nvidia_h100_in_place_f32(rows: f64, columns: f64, nnz: f64, row_min: f64, row_max: f64, row_std: f64) -> &'static str {
+pub(crate) fn nvidia_h100_csr_f32(rows: f64, columns: f64, nnz: f64, row_min: f64, row_max: f64, row_std: f64) -> &'static str {
     let _ = row_min;
     let row_mean = if rows > 0.0 { nnz / rows } else { 0.0 };
     if row_std <= 9.9 {
@@ -84,14 +84,14 @@ pub(crate) fn nvidia_h100_in_place_f32(rows: f64, columns: f64, nnz: f64, row_mi
     return "csr-vector/t16/b128/f32";
 }
 // y = A x in f64 on NVIDIA H100 80GB HBM3: which of 30 candidates to run. By its profile of 2026-11-23.
-// Made by `sparsight rules profiles/nvidia-h100 --candidates in-place --leaves 32 --dtype f64 --format rs`, from 296 matrices.
+// Made by `sparsight rules profiles/nvidia-h100 --candidates csr --leaves 32 --dtype f64 --format rs`, from 296 matrices.
 // On 89 matrices that it has not seen: 6.4 % slower than the best of these candidates on average
 // (geometric mean), within 5 % of it on 71.9 %, at worst 1.92 times as slow.
 
 // The id of the candidate to run; row_min, row_max and row_std: least, largest and standard deviation of the row lengths.
 // A format that could store more than 8 times the non-zeros, besides rows that fill up its last slice (ELL: to a multiple
 // of 32), is not returned, but the one that is called otherwise; run that, too, where there is no memory for a format.
-pub(crate) fn nvidia_h100_in_place_f64(rows: f64, columns: f64, nnz: f64, row_min: f64, row_max: f64, row_std: f64) -> &'static str {
+pub(crate) fn nvidia_h100_csr_f64(rows: f64, columns: f64, nnz: f64, row_min: f64, row_max: f64, row_std: f64) -> &'static str {
     let row_mean = if rows > 0.0 { nnz / rows } else { 0.0 };
     let row_std_over_mean = if nnz > 0.0 { row_std / row_mean } else { 0.0 };
     if row_std <= 6.4 {
