@@ -185,9 +185,9 @@ impl BatchTimer {
         unsafe { self.module.queue(SPIN, LaunchShape::linear(1, 1), &args, None)? };
         let mut queue = || {
             if caches == Caches::Warm {
-                events[0].record(&self.context)?;
+                events[0].record(self.context.stream)?;
                 (0..count).try_for_each(|_| product())?;
-                return events[1].record(&self.context);
+                return events[1].record(self.context.stream);
             }
             for pair in events.chunks_exact(2).take(pairs) {
                 if let Some(flush) = flush {
@@ -196,9 +196,9 @@ impl BatchTimer {
                     // SAFETY: the buffer is as long as its first argument says.
                     unsafe { self.module.queue(READ, shape, &flush.args, None)? };
                 }
-                pair[0].record(&self.context)?;
+                pair[0].record(self.context.stream)?;
                 product()?;
-                pair[1].record(&self.context)?;
+                pair[1].record(self.context.stream)?;
             }
             Ok(())
         };

@@ -26,10 +26,10 @@ impl Event {
         Ok(Self { context: Arc::clone(context), raw })
     }
 
-    /// Queues the mark in the stream of the context.
-    pub(super) fn record(&self, context: &Context) -> Result<(), DeviceError> {
-        // SAFETY: event and stream were created in the same context and are alive.
-        named("cuEventRecord", unsafe { result::event::record(self.raw, context.stream) })
+    /// Queues the mark in a stream.
+    pub(super) fn record(&self, stream: sys::CUstream) -> Result<(), DeviceError> {
+        // SAFETY: the event is alive, and so is the stream: ours always, another's as its maker has promised.
+        named("cuEventRecord", unsafe { result::event::record(self.raw, stream) })
     }
 
     /// Seconds from this mark to `end`, both of which were reached.
@@ -89,8 +89,7 @@ impl Stopwatch {
 
     fn record(&self, event: &Event, stream: Stream<'_>) -> Result<(), DeviceError> {
         let _entered = self.context.enter()?;
-        // SAFETY: the event is alive, and so is the stream, as its maker has promised.
-        named("cuEventRecord", unsafe { result::event::record(event.raw, stream.as_raw().cast()) })
+        event.record(stream.as_raw().cast())
     }
 
     /// The time, `None` while its end was not reached.

@@ -3,9 +3,9 @@
 
 use super::array::DeviceBytes;
 use super::matrix::upload;
-use super::{GpuDevice, LaunchShape, Module, Parameters, Vectors};
+use super::{GpuDevice, LaunchShape, Module, Vectors};
 use crate::{DeviceError, Stream};
-use sparsight_kernels::{Candidate, LaunchArg};
+use sparsight_kernels::{Candidate, LaunchArg, PlannedLaunch};
 use sparsight_matrix::{MatrixSize, NamedNumbers, Scalar};
 use std::sync::Arc;
 
@@ -44,7 +44,10 @@ enum Word {
     RowPtr,
     ColIdx,
     Values,
-    Of(LaunchArg),
+    X,
+    Y,
+    Alpha,
+    Beta,
 }
 
 /// Alignment of columns and values for kernels with a table, which may load 16 bytes at a time.
@@ -104,12 +107,15 @@ impl GpuDevice {
                 let own = table.iter().find(|(known, _)| *known == name);
                 own.map(|(_, array)| Word::Known(array.address())).ok_or_else(|| refuse(name))
             }
-            of => Ok(Word::Of(of)),
+            LaunchArg::X => Ok(Word::X),
+            LaunchArg::Y => Ok(Word::Y),
+            LaunchArg::Alpha => Ok(Word::Alpha),
+            LaunchArg::Beta => Ok(Word::Beta),
         };
         let planned =
             recipe.launches(candidate.kernel.knobs(), candidate.block, gpu.gpu().most_blocks(), number);
         let overlaps = gpu.gpu().overlaps_launches();
-        let launch = |planned: &sparsight_kernels::PlannedLaunch| {
+        let launch = |planned: &PlannedLaunch| {
             let mut shape = LaunchShape::linear(planned.grid, candidate.block);
             shape.overlaps = overlaps && planned.may_overlap;
             let words = planned.args.iter().map(word).collect::<Result<Vec<_>, _>>()?;
@@ -155,18 +161,16 @@ impl InPlace {
             let mut args = [0; MOST_WORDS];
             for (arg, word) in args.iter_mut().zip(words) {
                 *arg = match word {
-                    Word::Known(known) | Word::Of(LaunchArg::Number(known)) => *known,
+                    Word::Known(known) => *known,
                     Word::RowPtr => csr.row_ptr,
                     Word::ColIdx => csr.col_idx,
                     Word::Values => csr.values,
-                    Word::Of(LaunchArg::X) => v.x,
-                    Word::Of(LaunchArg::Y) => v.y,
-                    Word::Of(LaunchArg::Alpha) => v.alpha.to_bits(),
-                    Word::Of(LaunchArg::Beta) => v.beta.to_bits(),
-                    Word::Of(LaunchArg::Array(..)) => 0,
+                    Word::X => v.x,
+                    Word::Y => v.y,
+                    Word::Alpha => v.alpha.to_bits(),
+                    Word::Beta => v.beta.to_bits(),
                 };
             }
-            debug_assert_eq!(shape.parameters, Parameters::Each);
             // SAFETY: the recipe names the kernel's parameters; the caller vouches for the arrays.
             let queued = unsafe { module.queue(*kernel, *shape, &args[..words.len()], Some(stream)) };
             queued.map_err(|error| (at, error))?;
