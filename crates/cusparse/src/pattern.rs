@@ -263,6 +263,8 @@ impl Pattern {
     ) -> Option<Status> {
         let stage = std::mem::take(&mut trial.stage);
         trial.stage = match stage {
+            // At once where a trial began in another stream.
+            Stage::Settling | Stage::Loading if self.entrants.get().is_some() => Stage::Singles,
             Stage::Settling if self.source.stays => self.load(gpu, product, None),
             Stage::Settling => {
                 let Key { row_ptr, nrows, offset_bytes, .. } = self.source.key;
@@ -278,7 +280,6 @@ impl Pattern {
                 Some(lengths) => self.load(gpu, product, Some(lengths)),
                 None => Stage::Counting(count),
             },
-            Stage::Loading if self.entrants.get().is_some() => Stage::Singles,
             other => other,
         };
         self.waits.store(NOTHING, Ordering::Relaxed);
@@ -321,37 +322,39 @@ impl Pattern {
 
     /// Lets the worker find and load the kernels to be tried.
     fn load(&self, gpu: &Arc<Gpu>, product: &Product, lengths: Option<RowLengthSummary>) -> Stage {
-        let Ok(reached) = gpu.stopwatch() else { return Stage::Settling };
-        // What was queued in the program's stream before it may write to the row offsets.
-        if reached.begin(stream(product)).and_then(|()| reached.end(stream(product))).is_err() {
-            return Stage::Settling;
-        }
+        let reads = self.source.stays || Settings::get().reports();
         // What may be gone after this call is read now: small patterns, and for the report those that nothing says to stay.
-        let at_once =
-            if self.source.stays { self.source.key.nnz <= READ_AT_ONCE } else { Settings::get().reports() };
-        let arrays = at_once.then(|| {
+        let at_once = !self.source.stays || self.source.key.nnz <= READ_AT_ONCE;
+        let (mut arrays, mut reached) = (None, None);
+        if reads && at_once {
             let _beside = Cuda::beside_captures();
-            gpu.cuda.wait_for(stream(product)).ok()?;
-            Arrays::read(&self.source, gpu)
-        });
+            let waited = gpu.cuda.wait_for(stream(product)).ok();
+            arrays = waited.and_then(|()| Arrays::read(&self.source, gpu));
+        } else if reads {
+            // What was queued in the program's stream before it may write to the arrays.
+            let Ok(mark) = gpu.stopwatch() else { return Stage::Settling };
+            if mark.begin(stream(product)).and_then(|()| mark.end(stream(product))).is_err() {
+                return Stage::Settling;
+            }
+            reached = Some(mark);
+        }
         let (source, gpu, entrants) = (Arc::clone(&self.source), Arc::clone(gpu), Arc::clone(&self.entrants));
         worker::ask(move || {
-            let mut arrays = arrays.flatten();
-            if source.stays && arrays.is_none() {
+            if let Some(mark) = reached {
                 let pause = Duration::from_micros(200);
                 let mut waited = Duration::ZERO;
-                while matches!(reached.time(), Ok(None)) && waited < PATIENCE && !worker::is_stopped() {
+                while matches!(mark.time(), Ok(None)) && waited < PATIENCE && !worker::is_stopped() {
                     std::thread::sleep(pause);
                     waited += pause;
                 }
-                if matches!(reached.time(), Ok(Some(_))) {
+                if matches!(mark.time(), Ok(Some(_))) {
                     arrays = Arrays::read(&source, &gpu);
                 }
+                gpu.keep([mark]);
             }
             // After a panic there are none, so that cuSPARSE is decided on.
             let find = AssertUnwindSafe(|| load::entrants(&source, &gpu, lengths.as_ref(), arrays));
             let found = catch_unwind(find).unwrap_or_default();
-            gpu.keep([reached]);
             let _ = entrants.set(found);
         });
         Stage::Loading

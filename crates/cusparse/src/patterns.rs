@@ -68,7 +68,7 @@ pub(crate) fn of(call: &Call, product: &Product) -> Arc<Pattern> {
     }
 }
 
-/// Totals of a new pattern. Those of patterns beyond the first are kept where there will be a report.
+/// Totals of a new pattern, which are kept if there will be a report, up to so many patterns.
 fn totals_of(key: Key) -> Arc<Totals> {
     let totals = Arc::new(Totals::new(key));
     let mut all = TOTALS.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! The arrays of a pattern, which belong to the program: read by the worker while their descriptor lives.
+//! The arrays of a pattern, which belong to the program: read within one of its calls, or by the worker while their descriptor lives.
 
 use crate::gpu::Gpu;
 use crate::product::Key;
