@@ -2,11 +2,14 @@
 // before the first product. It knows nothing of sparsight.
 //
 //     g++ -O2 with_preprocess.cpp -lcusparse -lcudart -o with_preprocess
-//     with_preprocess [--no-preprocess] [--few] f32|f64 FILE...            one JSON line a matrix; --few: 24 products, not timed
+//     with_preprocess [--no-preprocess] [--op 1|2] [--few] f32|f64 FILE... one JSON line a matrix; --few: 24 products, not timed
 //     sparsight run with_preprocess ...                                    the same, with the drop-in
+//
+// --op: by cusparseSpMVOp with that algorithm, which needs the header and library of cuSPARSE 12.8.1 or newer.
 //
 // FILE: rows, columns, non-zeros as int64, then row offsets and columns as int32, as `to_binary.py` writes them.
 
+#define CUSPARSE_ENABLE_EXPERIMENTAL_API
 #include <cuda_runtime.h>
 #include <cusparse.h>
 
@@ -14,6 +17,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -28,7 +32,7 @@
     } while (0)
 
 template <typename T>
-int run(const char* file, cudaDataType type, bool preprocess, bool few)
+int run(const char* file, cudaDataType type, bool preprocess, int op, bool few)
 {
     FILE* in = fopen(file, "rb");
     int64_t size[3];
@@ -71,8 +75,25 @@ int run(const char* file, cudaDataType type, bool preprocess, bool few)
     CHECK(cusparseSpMV_bufferSize(handle, plain, &alpha, a, vx, &beta, vy, type, algorithm, &bytes));
     CHECK(cudaMalloc(&buffer, bytes + 16));
     if (preprocess) CHECK(cusparseSpMV_preprocess(handle, plain, &alpha, a, vx, &beta, vy, type, algorithm, buffer));
+#if CUSPARSE_VERSION >= 12801
+    cusparseSpMVOpDescr_t description = nullptr;
+    cusparseSpMVOpPlan_t plan = nullptr;
+    void* op_buffer = nullptr;
+    if (op) {
+        const auto op_algorithm = (cusparseSpMVOpAlg_t)op;
+        CHECK(cusparseSpMVOp_bufferSize(handle, plain, a, vx, vy, vy, type, op_algorithm, &bytes));
+        CHECK(cudaMalloc(&op_buffer, bytes + 16));
+        CHECK(cusparseSpMVOp_createDescr(handle, &description, plain, a, vx, vy, vy, type, op_algorithm, op_buffer));
+        CHECK(cusparseSpMVOp_createPlan(handle, description, &plan, nullptr, 0));
+    }
+    const auto planned = [&] { return cusparseSpMVOp(handle, plan, &alpha, &beta, vx, vy, vy); };
+#else
+    const auto planned = [] { return CUSPARSE_STATUS_NOT_SUPPORTED; };
+#endif
     auto products = [&](int count) {
-        for (int i = 0; i < count; ++i)
+        for (int i = 0; op && i < count; ++i)
+            if (planned() != 0) return 1;
+        for (int i = 0; !op && i < count; ++i)
             if (cusparseSpMV(handle, plain, &alpha, a, vx, &beta, vy, type, algorithm, buffer) != 0) return 1;
         return (int)cudaDeviceSynchronize();
     };
@@ -104,6 +125,13 @@ int run(const char* file, cudaDataType type, bool preprocess, bool few)
     printf("{\"matrix\": \"%s\", \"nnz\": %lld, \"time_s\": %.9g, \"off\": %.3g}\n",
            path.substr(slash + 1, path.rfind('.') - slash - 1).c_str(), (long long)nnz, least, off);
     fflush(stdout);
+#if CUSPARSE_VERSION >= 12801
+    if (op) {
+        cusparseSpMVOp_destroyPlan(plan);
+        cusparseSpMVOp_destroyDescr(description);
+        cudaFree(op_buffer);
+    }
+#endif
     cusparseDestroySpMat(a);
     cusparseDestroyDnVec(vx);
     cusparseDestroyDnVec(vy);
@@ -117,18 +145,20 @@ int main(int count, char** arguments)
     int first = 1;
     bool preprocess = true;
     bool few = false;
+    int op = 0;
     for (; first < count && arguments[first][0] == '-'; ++first) {
         if (!strcmp(arguments[first], "--no-preprocess")) preprocess = false;
         if (!strcmp(arguments[first], "--few")) few = true;
+        if (!strcmp(arguments[first], "--op") && first + 1 < count) op = atoi(arguments[++first]);
     }
     if (first >= count) {
-        fprintf(stderr, "usage: with_preprocess [--no-preprocess] [--few] f32|f64 FILE...\n");
+        fprintf(stderr, "usage: with_preprocess [--no-preprocess] [--op 1|2] [--few] f32|f64 FILE...\n");
         return 2;
     }
     const bool is_double = !strcmp(arguments[first], "f64");
     for (int i = first + 1; i < count; ++i) {
-        const int failed = is_double ? run<double>(arguments[i], CUDA_R_64F, preprocess, few)
-                                     : run<float>(arguments[i], CUDA_R_32F, preprocess, few);
+        const int failed = is_double ? run<double>(arguments[i], CUDA_R_64F, preprocess, op, few)
+                                     : run<float>(arguments[i], CUDA_R_32F, preprocess, op, few);
         if (failed) return failed;
     }
     return 0;

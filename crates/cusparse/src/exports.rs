@@ -1,15 +1,19 @@
 //! The functions that stand in front of cuSPARSE's own.
 
-use crate::product::{Call, Product};
-use crate::real::{CreateCsr, Cusparse, Getters, NOT_INITIALIZED, SUCCESS, SpMv, Status};
+use crate::pattern::Pattern;
+use crate::product::{Call, Matrix, PlannedCall, Product};
+use crate::real::{
+    CreateCsr, CreateDescription, CreatePlan, Cusparse, Destroy, Getters, NOT_INITIALIZED, SUCCESS,
+    SetPointers, SetValues, SpMv, SpMvOp, Status,
+};
 use crate::settings::{Mode, Settings};
 use crate::{gpu, pattern, patterns, process, verify, worker};
 use libc::{c_int, c_void};
 use sparsight::device::cuda::Cuda;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// Set by the first panic.
 static HAS_FAILED: AtomicBool = AtomicBool::new(false);
@@ -69,22 +73,35 @@ pub unsafe extern "C" fn cusparseSpMV(
 ) -> Status {
     let call = Call { handle, operation, alpha, matrix, x, beta, y, compute_type, algorithm, buffer };
     let Some(spmv) = Cusparse::get().spmv else { return NOT_INITIALIZED };
-    let answered = Cell::new(None);
-    let theirs = || {
-        // SAFETY: the arguments are the caller's.
-        let status = unsafe { call.pass(spmv) };
-        answered.set(Some(status));
-        status
-    };
+    // SAFETY: the arguments are the caller's.
+    let theirs = || unsafe { call.pass(spmv) };
     let ours = || {
         let getters = active()?;
         // SAFETY: as above.
         let product = unsafe { Product::of(&call, getters) }?;
         Some((product, patterns::of(&call, &product)))
     };
+    // SAFETY: as above.
+    unsafe { multiply(theirs, ours) }
+}
+
+/// Multiplies by cuSPARSE, `theirs`, or by our kernels if the call asks for a product that they compute.
+///
+/// # Safety
+/// `theirs` passes on the call whose product `ours` gives.
+unsafe fn multiply(
+    theirs: impl Fn() -> Status,
+    ours: impl FnOnce() -> Option<(Product, Arc<Pattern>)>,
+) -> Status {
+    let answered = Cell::new(None);
+    let theirs = || {
+        let status = theirs();
+        answered.set(Some(status));
+        status
+    };
     let Some((product, pattern)) = guarded(ours) else { return theirs() };
     pattern.source.totals.count();
-    // SAFETY: as above.
+    // SAFETY: as the caller promises.
     let multiply = || unsafe {
         Some(if Settings::get().mode == Mode::Verify {
             verify::multiply(&pattern, &product, &theirs)
@@ -94,6 +111,174 @@ pub unsafe extern "C" fn cusparseSpMV(
     };
     // A second product would be wrong where y is added to.
     guarded(multiply).or_else(|| answered.get()).unwrap_or_else(theirs)
+}
+
+/// z = alpha A x + beta y by a plan: `cusparseSpMVOp`.
+///
+/// # Safety
+/// As cuSPARSE's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cusparseSpMVOp(
+    handle: *mut c_void,
+    plan: *mut c_void,
+    alpha: *const c_void,
+    beta: *const c_void,
+    x: *const c_void,
+    y: *const c_void,
+    z: *mut c_void,
+) -> Status {
+    let Some(spmv_op) = Cusparse::get().spmv_op else { return NOT_INITIALIZED };
+    // SAFETY: the arguments are the caller's.
+    let theirs = || unsafe { spmv_op(handle, plan, alpha, beta, x, y, z) };
+    let ours = || {
+        let getters = active()?;
+        let plan = patterns::plan_at(plan as usize)?;
+        let call = PlannedCall { handle, alpha, beta, x, y, z };
+        // SAFETY: as above.
+        let product = unsafe { Product::with(&plan.matrix, &call, getters) }?;
+        Some((product, patterns::of_plan(plan, &product)))
+    };
+    // SAFETY: as above.
+    unsafe { multiply(theirs, ours) }
+}
+
+/// Describes a product to be planned: `cusparseSpMVOp_createDescr`.
+///
+/// # Safety
+/// As cuSPARSE's. Versions before 12.8.1 have nine arguments: the tenth is then what lies behind them in the caller's frame, and is passed
+/// on to a function that does not read it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cusparseSpMVOp_createDescr(
+    handle: *mut c_void,
+    description: *mut *mut c_void,
+    operation: c_int,
+    matrix: *const c_void,
+    x: *const c_void,
+    y: *mut c_void,
+    z: *mut c_void,
+    compute_type: c_int,
+    algorithm_or_buffer: usize,
+    buffer: usize,
+) -> Status {
+    let Some(create) = Cusparse::get().create_description else { return NOT_INITIALIZED };
+    // SAFETY: the arguments are the caller's; on success a handle was written.
+    unsafe {
+        let status = create(
+            handle,
+            description,
+            operation,
+            matrix,
+            x,
+            y,
+            z,
+            compute_type,
+            algorithm_or_buffer,
+            buffer,
+        );
+        if status == SUCCESS && !description.is_null() {
+            guarded(|| {
+                let getters = active()?;
+                patterns::forget_plans(*description as usize);
+                let of_plan = Matrix::of_plan(operation, matrix, compute_type, getters)?;
+                patterns::described(*description as usize, matrix as usize, of_plan);
+                Some(())
+            });
+        }
+        status
+    }
+}
+
+/// Plans a product: `cusparseSpMVOp_createPlan`. One with an epilogue, `code`, is cuSPARSE's.
+///
+/// # Safety
+/// As cuSPARSE's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cusparseSpMVOp_createPlan(
+    handle: *mut c_void,
+    description: *mut c_void,
+    plan: *mut *mut c_void,
+    code: *const c_void,
+    size: usize,
+) -> Status {
+    let Some(create) = Cusparse::get().create_plan else { return NOT_INITIALIZED };
+    // SAFETY: as above.
+    unsafe {
+        let status = create(handle, description, plan, code, size);
+        if status == SUCCESS && !plan.is_null() {
+            guarded(|| {
+                active()?;
+                patterns::forget_plans(*plan as usize);
+                if code.is_null() {
+                    patterns::planned(*plan as usize, description as usize);
+                }
+                Some(())
+            });
+        }
+        status
+    }
+}
+
+/// Destroys a description or a plan, or gives other arrays to a matrix. Plans of it are forgotten before.
+///
+/// # Safety
+/// `theirs` is the function of cuSPARSE, called with the caller's arguments.
+unsafe fn forgetting<F>(plan_or_matrix: usize, of: Option<F>, theirs: impl FnOnce(F) -> Status) -> Status {
+    guarded(|| {
+        if !worker::is_stopped() {
+            patterns::forget_plans(plan_or_matrix);
+        }
+        Some(())
+    });
+    of.map_or(NOT_INITIALIZED, theirs)
+}
+
+/// Destroys a description: `cusparseSpMVOp_destroyDescr`.
+///
+/// # Safety
+/// As cuSPARSE's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cusparseSpMVOp_destroyDescr(description: *const c_void) -> Status {
+    let of = Cusparse::get().destroy_description;
+    // SAFETY: the argument is the caller's.
+    unsafe { forgetting(description as usize, of, |destroy| destroy(description)) }
+}
+
+/// Destroys a plan: `cusparseSpMVOp_destroyPlan`.
+///
+/// # Safety
+/// As cuSPARSE's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cusparseSpMVOp_destroyPlan(plan: *const c_void) -> Status {
+    let of = Cusparse::get().destroy_plan;
+    // SAFETY: the argument is the caller's.
+    unsafe { forgetting(plan as usize, of, |destroy| destroy(plan)) }
+}
+
+/// Gives other values to a matrix: `cusparseSpMatSetValues`.
+///
+/// # Safety
+/// As cuSPARSE's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cusparseSpMatSetValues(matrix: *mut c_void, values: *mut c_void) -> Status {
+    let of = Cusparse::get().set_values;
+    // SAFETY: the arguments are the caller's.
+    unsafe { forgetting(matrix as usize, of, |set| set(matrix, values)) }
+}
+
+/// Gives other arrays to a matrix: `cusparseCsrSetPointers`.
+///
+/// # Safety
+/// As cuSPARSE's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cusparseCsrSetPointers(
+    matrix: *mut c_void,
+    row_ptr: *mut c_void,
+    col_idx: *mut c_void,
+    values: *mut c_void,
+) -> Status {
+    let of = Cusparse::get().set_pointers;
+    // SAFETY: the arguments are the caller's.
+    unsafe { forgetting(matrix as usize, of, |set| set(matrix, row_ptr, col_idx, values)) }
 }
 
 /// Looks at a pattern before products: `cusparseSpMV_preprocess`.
@@ -235,3 +420,7 @@ unsafe fn create(
 // The types of the functions that stand in front of cuSPARSE's are those of what they stand in front of.
 const _: [SpMv; 2] = [cusparseSpMV, cusparseSpMV_preprocess];
 const _: [CreateCsr; 2] = [cusparseCreateCsr, cusparseCreateConstCsr];
+const _: (SpMvOp, CreateDescription, CreatePlan) =
+    (cusparseSpMVOp, cusparseSpMVOp_createDescr, cusparseSpMVOp_createPlan);
+const _: [Destroy; 3] = [cusparseDestroySpMat, cusparseSpMVOp_destroyDescr, cusparseSpMVOp_destroyPlan];
+const _: (SetValues, SetPointers) = (cusparseSpMatSetValues, cusparseCsrSetPointers);

@@ -1,7 +1,7 @@
-//! The patterns of the process: by addresses and sizes, and, after a preprocess step, by descriptor.
+//! The patterns of the process: by addresses and sizes, after a preprocess step by descriptor, and by plan.
 
 use crate::pattern::Pattern;
-use crate::product::{Call, Key, Product};
+use crate::product::{Call, Key, Matrix, Product};
 use crate::settings::Settings;
 use crate::source::Source;
 use crate::totals::Totals;
@@ -19,6 +19,8 @@ static PATTERNS: RwLock<Option<HashMap<Key, Arc<Pattern>>>> = RwLock::new(None);
 static PREPROCESSED: RwLock<Option<HashMap<usize, Preprocessed>>> = RwLock::new(None);
 /// Number of the latter: most programs have none.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
+/// By the address of a description or a plan of `cusparseSpMVOp`.
+static PLANS: RwLock<Option<HashMap<usize, Planned>>> = RwLock::new(None);
 /// What is told at the end of all patterns so far.
 static TOTALS: Mutex<Vec<Arc<Totals>>> = Mutex::new(Vec::new());
 
@@ -27,6 +29,16 @@ static TOTALS: Mutex<Vec<Arc<Totals>>> = Mutex::new(Vec::new());
 struct Preprocessed {
     buffer: usize,
     pattern: Arc<Pattern>,
+}
+
+/// A matrix that stays what it is until its description or plan is destroyed.
+#[derive(Debug, Clone)]
+pub(crate) struct Planned {
+    /// Address of its descriptor.
+    descriptor: usize,
+    pub(crate) matrix: Matrix,
+    /// Of a plan, if tables can be made of it.
+    pattern: Option<Arc<Pattern>>,
 }
 
 /// The pattern of a product.
@@ -40,6 +52,11 @@ pub(crate) fn of(call: &Call, product: &Product) -> Arc<Pattern> {
             return Arc::clone(&found.pattern);
         }
     }
+    by_addresses(product)
+}
+
+/// The pattern of a product of which nothing is promised.
+fn by_addresses(product: &Product) -> Arc<Pattern> {
     let found = {
         let known = PATTERNS.read().unwrap_or_else(PoisonError::into_inner);
         known.as_ref().and_then(|known| known.get(&product.key).cloned())
@@ -85,20 +102,74 @@ pub(crate) fn totals() -> Vec<Arc<Totals>> {
 
 /// A preprocess step has ended well: from now on the pattern of this product stays what it is.
 pub(crate) fn preprocessed(call: &Call, product: &Product) {
-    // Tables are made of row offsets from 0 on.
-    let one = (product.key.base == 0).then(|| {
-        let pattern = Arc::new(Pattern::new(Source::new(product.key, totals_of(product.key), true)));
-        Preprocessed { buffer: call.buffer as usize, pattern }
-    });
-    replace(call.matrix as usize, one);
+    let pattern = that_stays(product.key);
+    let buffer = call.buffer as usize;
+    replace(call.matrix as usize, pattern.map(|pattern| Preprocessed { buffer, pattern }));
+}
+
+/// A pattern that stays what it is; `None` if no tables can be made of it, which need row offsets from 0 on.
+fn that_stays(key: Key) -> Option<Arc<Pattern>> {
+    (key.base == 0).then(|| Arc::new(Pattern::new(Source::new(key, totals_of(key), true))))
+}
+
+/// A description for `cusparseSpMVOp` was made of the matrix behind a descriptor.
+pub(crate) fn described(description: usize, descriptor: usize, matrix: Matrix) {
+    let one = Planned { descriptor, matrix, pattern: None };
+    let mut known = PLANS.write().unwrap_or_else(PoisonError::into_inner);
+    known.get_or_insert_default().insert(description, one);
+}
+
+/// A plan without an epilogue was made of a description.
+pub(crate) fn planned(plan: usize, description: usize) {
+    let Some(found) = plan_at(description) else { return };
+    let pattern = that_stays(found.matrix.key);
+    let mut known = PLANS.write().unwrap_or_else(PoisonError::into_inner);
+    known.get_or_insert_default().insert(plan, Planned { pattern, ..found });
+}
+
+/// What is known of a plan or a description.
+pub(crate) fn plan_at(address: usize) -> Option<Planned> {
+    let known = PLANS.read().unwrap_or_else(PoisonError::into_inner);
+    known.as_ref().and_then(|known| known.get(&address).cloned())
+}
+
+/// The pattern of a product with a plan.
+pub(crate) fn of_plan(plan: Planned, product: &Product) -> Arc<Pattern> {
+    plan.pattern.unwrap_or_else(|| by_addresses(product))
+}
+
+/// A plan or a description is destroyed, or other arrays are given to a matrix: plans of it are left to cuSPARSE.
+pub(crate) fn forget_plans(plan_or_descriptor: usize) {
+    let of_it = |at: usize, plan: &Planned| at == plan_or_descriptor || plan.descriptor == plan_or_descriptor;
+    {
+        let known = PLANS.read().unwrap_or_else(PoisonError::into_inner);
+        if !known.iter().flatten().any(|(at, plan)| of_it(*at, plan)) {
+            return;
+        }
+    }
+    let mut known = PLANS.write().unwrap_or_else(PoisonError::into_inner);
+    let found: Vec<Planned> = known
+        .iter_mut()
+        .flat_map(|known| known.extract_if(|at, plan| of_it(*at, plan)))
+        .map(|(_, plan)| plan)
+        .collect();
+    drop(known);
+    for plan in &found {
+        plan.pattern.iter().for_each(|pattern| pattern.source.leave());
+    }
+    worker::ask(move || drop(found));
 }
 
 /// The descriptor is destroyed, or made: what is known of that address is of the past.
 pub(crate) fn forget(matrix: usize) {
     // In a child, a thread that it does not have may hold the lock.
-    if COUNT.load(Ordering::Acquire) > 0 && !worker::is_stopped() {
+    if worker::is_stopped() {
+        return;
+    }
+    if COUNT.load(Ordering::Acquire) > 0 {
         replace(matrix, None);
     }
+    forget_plans(matrix);
 }
 
 /// Sets what is known of the descriptor at that address.

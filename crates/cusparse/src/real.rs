@@ -46,6 +46,44 @@ pub(crate) type CreateCsr = unsafe extern "C" fn(
     c_int,
 ) -> Status;
 
+/// `cusparseSpMVOp_createDescr`: handle, description, operation, matrix, x, y, z, compute type, and since 12.8.1 algorithm and buffer,
+/// before that the buffer alone.
+pub(crate) type CreateDescription = unsafe extern "C" fn(
+    *mut c_void,
+    *mut *mut c_void,
+    c_int,
+    *const c_void,
+    *const c_void,
+    *mut c_void,
+    *mut c_void,
+    c_int,
+    usize,
+    usize,
+) -> Status;
+
+/// `cusparseSpMVOp_createPlan`: handle, description, plan, code of an epilogue and its size.
+pub(crate) type CreatePlan =
+    unsafe extern "C" fn(*mut c_void, *mut c_void, *mut *mut c_void, *const c_void, usize) -> Status;
+
+/// `cusparseSpMVOp`: handle, plan, alpha, beta, x, y, z.
+pub(crate) type SpMvOp = unsafe extern "C" fn(
+    *mut c_void,
+    *mut c_void,
+    *const c_void,
+    *const c_void,
+    *const c_void,
+    *const c_void,
+    *mut c_void,
+) -> Status;
+
+/// `cusparseDestroySpMat`, `cusparseSpMVOp_destroyDescr`, `cusparseSpMVOp_destroyPlan`.
+pub(crate) type Destroy = unsafe extern "C" fn(*const c_void) -> Status;
+
+/// `cusparseSpMatSetValues`, and `cusparseCsrSetPointers`.
+pub(crate) type SetValues = unsafe extern "C" fn(*mut c_void, *mut c_void) -> Status;
+pub(crate) type SetPointers =
+    unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_void, *mut c_void) -> Status;
+
 type CsrGet = unsafe extern "C" fn(
     *const c_void,
     *mut i64,
@@ -60,16 +98,44 @@ type CsrGet = unsafe extern "C" fn(
     *mut c_int,
 ) -> Status;
 
-/// The functions of the library that is next in the order of look-ups.
-#[derive(Debug)]
-pub(crate) struct Cusparse {
-    pub(crate) spmv: Option<SpMv>,
-    pub(crate) preprocess: Option<SpMv>,
-    pub(crate) destroy_matrix: Option<unsafe extern "C" fn(*const c_void) -> Status>,
-    pub(crate) create_csr: Option<CreateCsr>,
-    pub(crate) create_const_csr: Option<CreateCsr>,
-    /// Asked about descriptors; `None` where one of them is missing or the version is another one: all is left to cuSPARSE then.
-    pub(crate) getters: Option<Getters>,
+/// Declares the functions, by the names that they have there.
+macro_rules! functions {
+    ($($field:ident: $name:literal, $type:ty;)*) => {
+        /// The functions of the library that is next in the order of look-ups.
+        #[derive(Debug)]
+        pub(crate) struct Cusparse {
+            $(pub(crate) $field: Option<$type>,)*
+            /// Asked about descriptors; `None` where one of them is missing or the version is another one: all is left to cuSPARSE then.
+            pub(crate) getters: Option<Getters>,
+        }
+
+        impl Cusparse {
+            /// Without a library.
+            const NONE: Self = Self { $($field: None,)* getters: None };
+
+            /// # Safety
+            /// The library is a cuSPARSE 12, or one with functions of these types.
+            unsafe fn of(library: &Library) -> Self {
+                // SAFETY: as the caller promises.
+                unsafe { Self { $($field: library.function($name),)* getters: Getters::of(library) } }
+            }
+        }
+    };
+}
+
+functions! {
+    spmv: c"cusparseSpMV", SpMv;
+    preprocess: c"cusparseSpMV_preprocess", SpMv;
+    destroy_matrix: c"cusparseDestroySpMat", Destroy;
+    create_csr: c"cusparseCreateCsr", CreateCsr;
+    create_const_csr: c"cusparseCreateConstCsr", CreateCsr;
+    set_values: c"cusparseSpMatSetValues", SetValues;
+    set_pointers: c"cusparseCsrSetPointers", SetPointers;
+    create_description: c"cusparseSpMVOp_createDescr", CreateDescription;
+    destroy_description: c"cusparseSpMVOp_destroyDescr", Destroy;
+    create_plan: c"cusparseSpMVOp_createPlan", CreatePlan;
+    destroy_plan: c"cusparseSpMVOp_destroyPlan", Destroy;
+    spmv_op: c"cusparseSpMVOp", SpMvOp;
 }
 
 /// Functions that read handles and descriptors.
@@ -143,16 +209,6 @@ unsafe extern "C" fn note_cusparse(file: *mut libc::dl_phdr_info, _: usize, file
     0
 }
 
-/// Without a library.
-static NONE: Cusparse = Cusparse {
-    spmv: None,
-    preprocess: None,
-    destroy_matrix: None,
-    create_csr: None,
-    create_const_csr: None,
-    getters: None,
-};
-
 impl Cusparse {
     /// The library, looked up until it is found.
     pub(crate) fn get() -> &'static Self {
@@ -162,19 +218,10 @@ impl Cusparse {
         }
         let library = Library::find();
         if library.address(c"cusparseSpMV").is_none() {
-            return &NONE;
+            return const { &Self::NONE };
         }
         // SAFETY: the types are those of cuSPARSE 12's reference.
-        CUSPARSE.get_or_init(|| unsafe {
-            Self {
-                spmv: library.function(c"cusparseSpMV"),
-                preprocess: library.function(c"cusparseSpMV_preprocess"),
-                destroy_matrix: library.function(c"cusparseDestroySpMat"),
-                create_csr: library.function(c"cusparseCreateCsr"),
-                create_const_csr: library.function(c"cusparseCreateConstCsr"),
-                getters: Getters::of(&library),
-            }
-        })
+        CUSPARSE.get_or_init(|| unsafe { Self::of(&library) })
     }
 }
 

@@ -1,8 +1,8 @@
 /* A program of a user, who knows nothing of sparsight: products by cusparseSpMV, each compared with a loop.
 
-       program SCENARIO [f32] [wide] [one] [preprocess] [fresh] [shifted] [products=N] [patience=N] [size=ROWS,COLUMNS,NONZEROS]
+       program SCENARIO [f32] [wide] [one] [preprocess] [plan] [fresh] [shifted] [products=N] [patience=N] [size=ROWS,COLUMNS,NONZEROS]
 
-   f32: not f64; wide: row offsets of 64 bits; one: indices from 1 on; fresh: descriptors made for each product; shifted: columns and values
+   f32: not f64; plan: products by cusparseSpMVOp, which cuSPARSE has since 12.8.1; wide: row offsets of 64 bits; one: indices from 1 on; fresh: descriptors made for each product; shifted: columns and values
    begin one entry behind the beginning of an allocation; patience: products after which no change is waited for.
 
    It calls the driver and cuSPARSE by their documented interfaces alone, so it runs on a GPU as well (`-lcuda -lcusparse`). Where the
@@ -51,11 +51,23 @@ extern int cusparseCreateCsr(void **, int64_t, int64_t, int64_t, void *, void *,
 extern int cusparseCreateConstCsr(void **, int64_t, int64_t, int64_t, const void *, const void *, const void *, int, int, int, int);
 extern int cusparseCreateCoo(void **, int64_t, int64_t, int64_t, void *, void *, void *, int, int, int);
 extern int cusparseDestroySpMat(const void *);
+extern int cusparseSpMatSetValues(void *, void *);
 extern int cusparseCreateDnVec(void **, int64_t, void *, int);
 extern int cusparseDestroyDnVec(const void *);
 extern int cusparseSpMV_bufferSize(void *, int, const void *, const void *, const void *, const void *, void *, int, int, size_t *);
 extern int cusparseSpMV_preprocess(void *, int, const void *, const void *, const void *, const void *, void *, int, int, void *);
 extern int cusparseSpMV(void *, int, const void *, const void *, const void *, const void *, void *, int, int, void *);
+/* Of newer versions. */
+#pragma weak cusparseSpMVOp_createDescr
+#pragma weak cusparseSpMVOp_createPlan
+#pragma weak cusparseSpMVOp_destroyDescr
+#pragma weak cusparseSpMVOp_destroyPlan
+#pragma weak cusparseSpMVOp
+extern int cusparseSpMVOp_createDescr(void *, void **, int, const void *, const void *, void *, void *, int, int, void *);
+extern int cusparseSpMVOp_createPlan(void *, void *, void **, const void *, size_t);
+extern int cusparseSpMVOp_destroyDescr(void *);
+extern int cusparseSpMVOp_destroyPlan(void *);
+extern int cusparseSpMVOp(void *, void *, const void *, const void *, const void *, const void *, void *);
 
 /* The stand-ins. */
 extern long driver_count(const char *) __attribute__((weak));
@@ -129,7 +141,7 @@ static void *pointer(address at) { return (void *)(uintptr_t)at; }
 
 /* What the arguments of the program ask for. */
 
-static int is_single, is_wide, base, is_preprocessed, is_fresh, shift;
+static int is_single, is_wide, base, is_preprocessed, is_planned, is_fresh, shift;
 static long products = 200;
 static int size[3] = {700, 600, 5000};
 static int patience = 3000, is_unchecked;
@@ -147,7 +159,7 @@ typedef struct {
     int *row_ptr, *col_idx;
     double *values, *x, *y;
     address d_row_ptr, d_col_idx, d_values, d_x, d_y, d_buffer;
-    void *handle, *stream, *matrix, *vec_x, *vec_y;
+    void *handle, *stream, *matrix, *vec_x, *vec_y, *description, *plan;
     double alpha, beta;
     float alpha32, beta32;
 } Problem;
@@ -226,6 +238,7 @@ static void scale(Problem *p, double alpha, double beta)
 
 static int spmv(Problem *p, address buffer)
 {
+    if (p->plan) return cusparseSpMVOp(p->handle, p->plan, alpha_of(p), beta_of(p), p->vec_x, p->vec_y, p->vec_y);
     return cusparseSpMV(p->handle, 0, alpha_of(p), p->matrix, p->vec_x, beta_of(p), p->vec_y, value_type(), 0, pointer(buffer));
 }
 
@@ -233,6 +246,21 @@ static void preprocess(Problem *p, address buffer)
 {
     DONE(cusparseSpMV_preprocess(p->handle, 0, alpha_of(p), p->matrix, p->vec_x, beta_of(p), p->vec_y, value_type(), 0,
                                  pointer(buffer)));
+}
+
+/* A plan of the matrix as it is described now. */
+static void make_plan(Problem *p, const void *code)
+{
+    DONE(cusparseSpMVOp_createDescr(p->handle, &p->description, 0, p->matrix, p->vec_x, p->vec_y, p->vec_y, value_type(), 1,
+                                    pointer(p->d_buffer)));
+    DONE(cusparseSpMVOp_createPlan(p->handle, p->description, &p->plan, code, code ? 1 : 0));
+}
+
+static void end_plan(Problem *p)
+{
+    DONE(cusparseSpMVOp_destroyPlan(p->plan));
+    DONE(cusparseSpMVOp_destroyDescr(p->description));
+    p->plan = NULL;
 }
 
 static Problem *problem(int rows, int cols, int nnz)
@@ -261,6 +289,7 @@ static Problem *problem(int rows, int cols, int nnz)
 
 static void dispose(Problem *p)
 {
+    if (p->plan) end_plan(p);
     undescribe(p);
     release(p->d_row_ptr), release(p->d_col_idx - 4 * (address)shift), release(p->d_values - value_bytes() * (address)shift);
     release(p->d_x), release(p->d_y), release(p->d_buffer);
@@ -339,6 +368,7 @@ static void steady(Problem *p, const char *name)
 
 static void prepared(Problem *p)
 {
+    if (is_planned) make_plan(p, NULL);
     if (is_preprocessed) preprocess(p, p->d_buffer);
 }
 
@@ -382,6 +412,59 @@ static void another_buffer(void)
     p->d_buffer = other;
     settle(p);
     steady(p, "active");
+}
+
+/* A plan, one of another pattern at its address, other values in the matrix of a plan, and plans that are not ours to compute. */
+static void plans(void)
+{
+    Problem *p = usual();
+    make_plan(p, NULL);
+    settle(p);
+    steady(p, "first");
+    const void *const address_before = p->plan;
+    end_plan(p), undescribe(p);
+    new_pattern(p), new_values(p);
+    describe(p), make_plan(p, NULL);
+    say("same address", p->plan == address_before);
+    settle(p);
+    steady(p, "second");
+    const address own = p->d_values;
+    p->d_values = memory(value_bytes() * (size_t)p->nnz);
+    DONE(cusparseSpMatSetValues(p->matrix, pointer(p->d_values)));
+    new_values(p);
+    settle(p);
+    steady(p, "other values");
+    release(own);
+    /* z = A x + y with y in another array. */
+    end_plan(p), make_plan(p, NULL);
+    void *addend;
+    const address d_addend = memory(value_bytes() * (size_t)p->rows);
+    DONE(cusparseCreateDnVec(&addend, p->rows, pointer(d_addend), value_type()));
+    const long before = ours();
+    for (int i = 0; i < 60; ++i) {
+        scale(p, 2, 1);
+        fill(p);
+        upload_values(d_addend, p->y, p->rows);
+        DONE(cusparseSpMVOp(p->handle, p->plan, alpha_of(p), beta_of(p), p->vec_x, addend, p->vec_y));
+        wait_for(p->stream);
+        check(p);
+        nap(1000);
+    }
+    say("ours with another y", ours() - before);
+    end_plan(p), make_plan(p, "code");
+    scale(p, 1, 0);
+    for (int i = 0; i < 60; ++i) {
+        fill(p);
+        DONE(spmv(p, p->d_buffer));
+        wait_for(p->stream);
+        nap(1000);
+    }
+    /* The epilogue doubles z. */
+    scale(p, 2, 0);
+    check(p);
+    say("ours with an epilogue", ours() - before);
+    end_plan(p);
+    dispose(p);
 }
 
 /* A descriptor of another pattern at the address of the one that was preprocessed. */
@@ -831,6 +914,7 @@ int main(int count, char **arguments)
         {"another-pattern", another_pattern},
         {"another-buffer", another_buffer},
         {"another-descriptor", another_descriptor},
+    {"plans", plans},
         {"preprocessed-again", preprocessed_again},
         {"destroyed-early", destroyed_early},
         {"calls-that-pass", calls_that_pass},
@@ -854,6 +938,7 @@ int main(int count, char **arguments)
         is_wide |= !strcmp(arguments[i], "wide");
         base |= !strcmp(arguments[i], "one");
         is_preprocessed |= !strcmp(arguments[i], "preprocess");
+        is_planned |= !strcmp(arguments[i], "plan");
         is_fresh |= !strcmp(arguments[i], "fresh");
         shift |= !strcmp(arguments[i], "shifted");
         sscanf(arguments[i], "products=%ld", &products);

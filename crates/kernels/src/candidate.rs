@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn every_id_is_unique_and_reads_back() {
         let all: Vec<Candidate> = Dtype::ALL.into_iter().flat_map(every_candidate).collect();
-        assert_eq!(all.len(), 2 * (37 * 5 + 6 * 4 + 3 + 12));
+        assert_eq!(all.len(), 2 * (37 * 5 + 6 * 4 + 3 + 14));
         assert!(
             Dtype::ALL.into_iter().all(|dtype| catalogue(dtype).is_sorted()),
             "ordered as they are listed"
@@ -131,10 +131,17 @@ mod tests {
     #[test]
     fn retired_kernels_are_not_ranked_but_can_be_named() {
         let retired: Vec<String> = Kernel::all().filter(|k| k.is_retired()).map(|k| k.to_string()).collect();
-        let expected =
-            ["csr-balanced/i256", "sell/c64/s1024", "sell/c256/s1024", "sell/c512/s2048", "bsr/b6"];
+        let expected = [
+            "csr-balanced/i256",
+            "sell/c64/s1024",
+            "sell/c256/s1024",
+            "sell/c512/s2048",
+            "bsr/b6",
+            "cusparse-spmvop/a1",
+            "cusparse-spmvop/a2",
+        ];
         assert!(
-            expected.iter().all(|id| retired.contains(&(*id).to_owned())) && retired.len() == 5,
+            expected.iter().all(|id| retired.contains(&(*id).to_owned())) && retired.len() == expected.len(),
             "{retired:?}"
         );
         assert!(catalogue(Dtype::F32).all(|c| !c.kernel.is_retired()));

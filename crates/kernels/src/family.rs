@@ -21,7 +21,8 @@ pub struct Family {
     /// Variants of the catalogue, in the order in which tables list them.
     pub variants: fn() -> Vec<Knobs>,
     /// True if a variant is ranked on no GPU: on none of 951 matrices on an H200 and 353 on an H100 it was more than 3 % faster than all that are
-    /// left (docs/results/h200-large.md). It can still be named, for the tables of the papers and for other GPUs.
+    /// left (docs/results/h200-large.md), or it is a routine of newer libraries that no model has learned. It can still be named, for the
+    /// tables of the papers, for other GPUs, and to be compared with.
     pub retired: fn(Knobs) -> bool,
     /// True if a product on a GPU gives the same y bit by bit each time: each sum has one order, whichever threads come first.
     pub repeatable: fn(Knobs) -> bool,
@@ -85,7 +86,7 @@ pub enum Run {
     Vendor(Vendor),
 }
 
-/// A sparse product of cuSPARSE (`cusparseSpMV` after `cusparseSpMV_preprocess`).
+/// A sparse product of cuSPARSE: `cusparseSpMV` after `cusparseSpMV_preprocess` where nothing else is said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Vendor {
     /// CSR, algorithm 1: the library's default.
@@ -100,6 +101,10 @@ pub enum Vendor {
     Bsr,
     /// BSR by the older routine (`cusparseSbsrmv`, `cusparseDbsrmv`), which has no preprocess step.
     Bsrmv,
+    /// CSR by `cusparseSpMVOp` of newer libraries, algorithm 1.
+    OpAlg1,
+    /// CSR by `cusparseSpMVOp`, algorithm 2: its default.
+    OpAlg2,
 }
 
 /// The papers' strip model that describes a kernel. Kernels are named by their ids.

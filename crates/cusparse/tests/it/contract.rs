@@ -76,3 +76,26 @@ fn no_table_is_made_for_a_preprocess_step_that_was_captured() {
     check(&said, "steady", false);
     assert!(said.products("steady").iter().all(|products| products.plain == 200), "{said:?}");
 }
+
+#[test]
+fn tables_are_used_by_a_plan_until_it_ends_or_its_matrix_gets_other_arrays() {
+    let Some(said) = Run::of("plans").with_fast_tables().said() else { return };
+    check(&said, "first", true);
+    assert_eq!(said.number("same address"), 1);
+    check(&said, "second", true);
+    let others = Products { plain: 0, tabled: 0, cusparse: 200 };
+    assert_eq!(said.only("other values"), others, "{said:?}");
+    assert_eq!(said.number("ours with another y"), 0);
+    assert_eq!(said.number("ours with an epilogue"), 0);
+}
+
+#[test]
+fn planned_products_of_each_type_are_ours() {
+    for arguments in ["many-products plan f32", "many-products plan wide", "many-products plan one"] {
+        let Some(said) = Run::of(arguments).with_fast_tables().said() else { return };
+        // Tables are made of row offsets from 0 on.
+        let products = said.only("steady");
+        let is_right = if arguments.ends_with("one") { products.plain >= 200 } else { uses_tables(products) };
+        assert!(is_right, "{arguments}: {said:?}");
+    }
+}

@@ -10,6 +10,9 @@
 #include <cstdint>
 #include <vector>
 
+// Of the stand-in driver.
+extern "C" int driver_queue(void*, void (*)(const void*), const void*, size_t, double) __attribute__((weak));
+
 namespace {
 
 enum Status { SUCCESS = 0, INVALID_VALUE = 3 };
@@ -29,6 +32,13 @@ struct Vector {
     int64_t size;
     const void* values;
     int type;
+};
+
+// Of cusparseSpMVOp: a description, and a plan, which holds one.
+struct Plan {
+    const Matrix* matrix;
+    int type;
+    bool has_epilogue;
 };
 
 // A descriptor that was destroyed is the next one that is made: addresses come again at once.
@@ -55,6 +65,7 @@ struct Pool {
 };
 Pool<Matrix>& matrices = *new Pool<Matrix>;
 Pool<Vector>& vectors = *new Pool<Vector>;
+Pool<Plan>& plans = *new Pool<Plan>;
 
 // The arguments of a product.
 struct Call {
@@ -70,8 +81,8 @@ thread_local Call last;
 // What runs in the stream.
 struct Product {
     Matrix a;
-    const void* x;
-    void* y;
+    const void *x, *y;
+    void* z;
     double alpha, beta;
     const void *alpha_at, *beta_at;
     bool is_transposed;
@@ -106,9 +117,9 @@ void multiply(const Product& p)
             }
         }
     }
-    T* const y = (T*)p.y;
+    const T* const y = (const T*)p.y;
     for (size_t row = 0; row < sums.size(); ++row) {
-        y[row] = (T)(beta == 0 ? alpha * sums[row] : alpha * sums[row] + beta * y[row]);
+        ((T*)p.z)[row] = (T)(beta == 0 ? alpha * sums[row] : alpha * sums[row] + beta * y[row]);
     }
 }
 
@@ -150,12 +161,30 @@ int create(void** to, const Matrix& matrix)
     return SUCCESS;
 }
 
+// Queues z = alpha A x + beta y.
+int multiply_by(void* handle, const Matrix& matrix, bool is_transposed, int compute_type, const void* alpha, const Vector* x,
+                const void* beta, const Vector* y, const Vector* z)
+{
+    static const double microseconds = setting("STAND_IN_CUSPARSE_US", 20);
+    const Handle& of = *(const Handle*)handle;
+    Product product = {matrix, x->values, y->values, (void*)z->values, 0, 0, nullptr, nullptr, is_transposed};
+    if (of.pointer_mode != 0) {
+        product.alpha_at = alpha, product.beta_at = beta;
+    } else if (compute_type == 0) {
+        product.alpha = *(const float*)alpha, product.beta = *(const float*)beta;
+    } else {
+        product.alpha = *(const double*)alpha, product.beta = *(const double*)beta;
+    }
+    if (driver_queue == nullptr) {
+        run(&product);
+        return SUCCESS;
+    }
+    return driver_queue(of.stream, run, &product, sizeof product, microseconds) == 0 ? SUCCESS : 6;
+}
+
 } // namespace
 
 extern "C" {
-
-// Of the stand-in driver.
-int driver_queue(void*, void (*)(const void*), const void*, size_t, double) __attribute__((weak));
 
 long cusparse_count(const char* what) { return counter(what); }
 
@@ -278,26 +307,54 @@ int cusparseSpMV_preprocess(void* handle, int operation, const void* alpha, cons
 int cusparseSpMV(void* handle, int operation, const void* alpha, const void* matrix, const void* x, const void* beta, void* y,
                  int compute_type, int algorithm, void* buffer)
 {
-    static const double microseconds = setting("STAND_IN_CUSPARSE_US", 20);
     COUNT("products");
     last = {handle, operation, alpha, matrix, x, beta, y, compute_type, algorithm, buffer};
     if (const int status = check(last)) {
         return status;
     }
-    const Handle& of = *(const Handle*)handle;
-    Product product = {*(const Matrix*)matrix, ((const Vector*)x)->values, (void*)((const Vector*)y)->values, 0, 0, nullptr, nullptr,
-                       operation != 0};
-    if (of.pointer_mode != 0) {
-        product.alpha_at = alpha, product.beta_at = beta;
-    } else if (compute_type == 0) {
-        product.alpha = *(const float*)alpha, product.beta = *(const float*)beta;
-    } else {
-        product.alpha = *(const double*)alpha, product.beta = *(const double*)beta;
+    return multiply_by(handle, *(const Matrix*)matrix, operation != 0, compute_type, alpha, (const Vector*)x, beta, (const Vector*)y,
+                       (const Vector*)y);
+}
+
+// As since 12.8.1. An epilogue doubles z.
+int cusparseSpMVOp_createDescr(void*, void** description, int operation, const void* matrix, const void*, void*, void*, int type,
+                               int algorithm, void* buffer)
+{
+    if (operation != 0 || algorithm < 0 || algorithm > 2 || buffer == nullptr) {
+        return INVALID_VALUE;
     }
-    if (driver_queue == nullptr) {
-        run(&product);
-        return SUCCESS;
+    Plan* const made = plans.take();
+    *made = {(const Matrix*)matrix, type, false};
+    *description = made;
+    return SUCCESS;
+}
+int cusparseSpMVOp_createPlan(void*, void* description, void** plan, const void* code, size_t)
+{
+    Plan* const made = plans.take();
+    *made = *(const Plan*)description;
+    made->has_epilogue = code != nullptr;
+    *plan = made;
+    return SUCCESS;
+}
+int cusparseSpMVOp_destroyDescr(const void* description)
+{
+    plans.give((Plan*)description);
+    return SUCCESS;
+}
+int cusparseSpMVOp_destroyPlan(const void* plan)
+{
+    COUNT("plans destroyed");
+    plans.give((Plan*)plan);
+    return SUCCESS;
+}
+int cusparseSpMVOp(void* handle, const void* plan, const void* alpha, const void* beta, const void* x, const void* y, void* z)
+{
+    COUNT("products");
+    const Plan& of = *(const Plan*)plan;
+    const double twice[] = {2 * *(const double*)alpha, 2 * *(const double*)beta};
+    if (of.has_epilogue) {
+        alpha = &twice[0], beta = &twice[1];
     }
-    return driver_queue(of.stream, run, &product, sizeof product, microseconds) == 0 ? SUCCESS : 6;
+    return multiply_by(handle, *of.matrix, false, of.type, alpha, (const Vector*)x, beta, (const Vector*)y, (const Vector*)z);
 }
 }

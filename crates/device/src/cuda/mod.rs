@@ -383,15 +383,7 @@ impl Gpu for CudaGpu {
     }
 
     fn has_vendor(&self, kernel: Kernel) -> Result<(), DeviceError> {
-        let version = cusparse_version()?;
-        if kernel.vendor() != Some(Vendor::Bsr) || version >= cusparse::WITH_BSR {
-            return Ok(());
-        }
-        let ((major, minor, _), (since, from, _)) = (version, cusparse::WITH_BSR);
-        let reason = format!(
-            "cuSPARSE {major}.{minor} does not multiply with BSR in its generic interface; {since}.{from} of CUDA 13 does"
-        );
-        Err(DeviceError::CannotRun { kernel: kernel.to_string(), reason })
+        cusparse::require_routine(kernel)
     }
 
     unsafe fn vendor(

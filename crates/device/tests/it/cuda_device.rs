@@ -3,11 +3,12 @@
 //! Without a driver every test says that it is skipped; `SPARSIGHT_REQUIRE_GPU=1` turns that into a failure.
 
 use crate::gpu::{Held, gpu};
+use crate::support::hold;
 use sparsight_device::cuda::{Argument, Cuda, Shape, cusparse_version};
 use sparsight_device::timing::{Caches, StoppingRule, measure};
-use sparsight_device::{Device, DeviceError, Operand, check, random_x};
+use sparsight_device::{Device, DeviceError, LoadRequest, Operand, Partition, check, random_x};
 use sparsight_kernels::{
-    BenchmarkMatrix, Candidate, Format, Kernel, Placement, RowLengthDistribution, catalogue, feasible,
+    BenchmarkMatrix, Candidate, Format, Kernel, Placement, RowLengthDistribution, every_candidate, feasible,
 };
 use sparsight_matrix::{Csr, Dtype, Features, Infeasible, Limits, Scalar, Seconds, reference};
 
@@ -212,8 +213,10 @@ fn generated<'c>(
     }
 }
 
-fn vendors(dtype: Dtype) -> impl Iterator<Item = Candidate> {
-    catalogue(dtype).filter(|candidate| candidate.kernel.is_vendors())
+/// The vendor's routines; those of newer versions only where the library here has them.
+fn vendors(cuda: &Cuda, dtype: Dtype) -> impl Iterator<Item = Candidate> {
+    let is_here = |kernel: Kernel| !kernel.is_retired() || Device::<f32>::runs(cuda, kernel).is_ok();
+    every_candidate(dtype).filter(move |c| c.kernel.is_vendors() && is_here(c.kernel))
 }
 
 fn vendors_match_the_reference<T: Scalar>(cuda: &Cuda) {
@@ -222,7 +225,7 @@ fn vendors_match_the_reference<T: Scalar>(cuda: &Cuda) {
     let a = m.to_csr::<T>();
     let features = Features::of(&a);
     let limits = Device::<T>::limits(cuda);
-    for candidate in vendors(T::DTYPE).filter(|c| feasible(c, &features, &limits).is_ok()) {
+    for candidate in vendors(cuda, T::DTYPE).filter(|c| feasible(c, &features, &limits).is_ok()) {
         let mut operand: Box<dyn Operand<T>> = cuda.operand(&a, candidate.format(), T::DTYPE).unwrap();
         assert_eq!(operand.preprocess(candidate.kernel), None, "before the first product");
         // The second x finds a product that was prepared with the first.
@@ -244,6 +247,25 @@ fn the_vendors_routines_are_prepared_once_and_match_the_reference_for_any_x() {
     }
 }
 
+// The library may have looked at the values when it planned the product.
+#[test]
+fn the_vendors_routines_follow_values_that_are_replaced() {
+    let Some(cuda) = gpu_with_library() else { return };
+    let a = BenchmarkMatrix { placement: Placement::Scattered, ..banded(5004, 9) }.to_csr::<f64>();
+    let x = random_x::<f64>(a.ncols(), 5);
+    for candidate in vendors(&cuda, Dtype::F64) {
+        let partition = Partition::whole(a.nrows(), candidate);
+        let mut product = match cuda.load(LoadRequest::Parts { a: &a, partition: &partition }) {
+            Err(DeviceError::Infeasible(_)) => continue,
+            product => product.unwrap(),
+        };
+        product.allow_updates(&a).unwrap();
+        let new = a.with_values(random_x::<f64>(a.nnz(), 7)).unwrap();
+        product.update_values(new.values()).unwrap();
+        hold(product.as_ref(), &candidate.to_string(), &x, &reference(&new, &x));
+    }
+}
+
 #[test]
 fn vendor_routines_are_timed_like_ours_and_do_not_synchronise() {
     let Some(cuda) = gpu_with_library() else { return };
@@ -256,7 +278,7 @@ fn vendor_routines_are_timed_like_ours_and_do_not_synchronise() {
     };
     let ours = time(&csr_scalar()).unwrap();
     println!("{}: {ours:?}", csr_scalar());
-    for candidate in vendors(Dtype::F32) {
+    for candidate in vendors(&cuda, Dtype::F32) {
         let Some(vendors) = time(&candidate) else { continue };
         println!("{candidate}: {vendors:?}");
         // The matrix alone takes 128 MB: below 10 us nothing was computed, beyond 100 times ours something waits.
@@ -267,7 +289,7 @@ fn vendor_routines_are_timed_like_ours_and_do_not_synchronise() {
 #[test]
 fn cold_products_of_the_vendors_are_timed_too() {
     let Some(cuda) = gpu_with_library() else { return };
-    for candidate in vendors(Dtype::F32) {
+    for candidate in vendors(&cuda, Dtype::F32) {
         let Some(mut operand) = generated(&cuda, &banded(100_008, 16), &candidate) else { continue };
         let warm = operand.batch(&candidate, 50, Caches::Warm).unwrap().time;
         let cold = operand.batch(&candidate, 50, Caches::Cold).unwrap().time;

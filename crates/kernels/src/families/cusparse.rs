@@ -1,5 +1,6 @@
-//! `cusparse-csr`, `cusparse-coo`, `cusparse-sell`, `cusparse-bsr`: routines of the vendor's own library, cuSPARSE (`cusparseSpMV` after
-//! `cusparseSpMV_preprocess`, and the older `bsrmv`). Candidates like ours, but its code, its threads and its blocks.
+//! `cusparse-csr`, `cusparse-coo`, `cusparse-sell`, `cusparse-bsr`, `cusparse-spmvop`: routines of the vendor's own library, cuSPARSE
+//! (`cusparseSpMV` after `cusparseSpMV_preprocess`, the older `bsrmv`, and `cusparseSpMVOp` of newer versions). Candidates like ours, but its
+//! code, its threads and its blocks.
 
 use crate::family::{Elsewhere, Family, Run, blocks_of_threads, work_of_blocks, work_of_teams};
 use crate::{StripUnit, Vendor};
@@ -63,6 +64,22 @@ pub(super) static BSR: Family = Family {
     elsewhere: &[Elsewhere {
         library: "cuSPARSE",
         name: "cusparseCreateBsr, CUSPARSE_SPMV_BSR_ALG1 (a1); bsrmv (a2)",
+    }],
+    ..ROUTINE
+};
+
+/// CSR by `cusparseSpMVOp`, which cuSPARSE has since 12.8.1 (CUDA 13.3) in this form. Its version is not the one that the profiles were
+/// measured with: no model has learned its times.
+pub(super) static SPMVOP: Family = Family {
+    name: "cusparse-spmvop",
+    summary: "SpMVOp of newer cuSPARSE on CSR",
+    knobs: &[Knob { letter: 'a', meaning: "algorithm" }],
+    variants: || vec![[1, 0, 0], [2, 0, 0]],
+    retired: |_| true,
+    run: |[algorithm, ..]| Run::Vendor(if algorithm == 1 { Vendor::OpAlg1 } else { Vendor::OpAlg2 }),
+    elsewhere: &[Elsewhere {
+        library: "cuSPARSE",
+        name: "cusparseSpMVOp, CUSPARSE_SPMVOP_ALG1 (a1) and ALG2 (a2)",
     }],
     ..ROUTINE
 };

@@ -33,7 +33,7 @@ macro_rules! cuda {
 use cuda;
 
 /// All families, in the order in which tables list their kernels.
-pub(crate) static FAMILIES: [&Family; 17] = [
+pub(crate) static FAMILIES: [&Family; 18] = [
     &csr_scalar::FAMILY,
     &csr_vector::FAMILY,
     &csr_balanced::FAMILY,
@@ -51,6 +51,7 @@ pub(crate) static FAMILIES: [&Family; 17] = [
     &cusparse::COO,
     &cusparse::SELL,
     &cusparse::BSR,
+    &cusparse::SPMVOP,
 ];
 
 /// Kernel of plain CSR for a processor that was not calibrated.

@@ -45,7 +45,7 @@ impl Described {
         let mut raw = std::ptr::null_mut();
         let mut offsets = None;
         let status = match routine {
-            Vendor::CsrAlg1 | Vendor::CsrAlg2 => {
+            Vendor::CsrAlg1 | Vendor::CsrAlg2 | Vendor::OpAlg1 | Vendor::OpAlg2 => {
                 let width = if matrix.offset_bytes() == 4 {
                     limit(matrix, "non-zeros under offsets of 32 bits", nnz).map(|()| NARROW)?
                 } else {

@@ -1,13 +1,14 @@
 //! The vendor's library, cuSPARSE: found when the program runs, called through cudarc's `sys` layer.
 //!
 //! Its generic interface (`cusparseSpMV` and what belongs to it), and of the older one what is faster for some matrices
-//! (`bsrmv`). The handle is bound to the stream in which everything runs, so that a product of the library's stands in the queue as
+//! (`bsrmv`), of newer versions `cusparseSpMVOp`. The handle is bound to the stream in which everything runs, so that a product of the library's stands in the queue as
 //! one of ours does.
 
 mod bsrmv;
 mod described;
 mod product;
 mod spmv;
+mod spmv_op;
 
 pub(super) use product::Product;
 
@@ -17,6 +18,7 @@ use crate::DeviceError;
 use crate::gpu::DeviceMatrix;
 use cudarc::cusparse::sys;
 use cudarc::driver::sys::CUstream;
+use sparsight_kernels::{Kernel, Vendor};
 use sparsight_matrix::Dtype;
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,8 +28,28 @@ const LARGEST: u64 = i32::MAX as u64;
 
 const PLAIN: sys::cusparseOperation_t = sys::cusparseOperation_t::CUSPARSE_OPERATION_NON_TRANSPOSE;
 
-/// First version whose `cusparseSpMV` takes BSR: that of CUDA 13.0.
-pub(super) const WITH_BSR: (u32, u32, u32) = (12, 6, 0);
+/// Refuses a routine that the library which is here does not have.
+///
+/// # Errors
+/// [`DeviceError::CannotRun`] with the first version that has it; [`DeviceError::NoVendor`].
+pub(super) fn require_routine(kernel: Kernel) -> Result<(), DeviceError> {
+    let version = cusparse_version()?;
+    let (what, since, cuda) = match kernel.vendor() {
+        Some(Vendor::Bsr) => ("does not multiply with BSR in its generic interface", (12, 6, 0), "13.0"),
+        Some(Vendor::OpAlg1 | Vendor::OpAlg2) => {
+            ("has no SpMVOp with a choice of algorithm", (12, 8, 1), "13.3")
+        }
+        _ => return Ok(()),
+    };
+    if version >= since {
+        return Ok(());
+    }
+    let ((major, minor, patch), (from_major, from_minor, from_patch)) = (version, since);
+    let reason = format!(
+        "cuSPARSE {major}.{minor}.{patch} {what}; {from_major}.{from_minor}.{from_patch} of CUDA {cuda} has it"
+    );
+    Err(DeviceError::CannotRun { kernel: kernel.to_string(), reason })
+}
 
 /// A handle of the library on one device.
 ///

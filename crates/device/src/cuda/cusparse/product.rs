@@ -1,7 +1,7 @@
 //! A routine of the library on one matrix: described once, then queued as often as asked.
 //!
 //! ```text
-//! CSR    row_ptr of 32 bits (64 beyond 2^31 - 1 non-zeros), col_idx, values       algorithms 1 and 2
+//! CSR    row_ptr of 32 bits (64 beyond 2^31 - 1 non-zeros), col_idx, values       algorithms 1 and 2, and those of SpMVOp
 //! COO    row_idx, col_idx, values
 //! SELL   slices of 32 rows, column by column, as ours; padding has column -1      slice_ptr narrowed to 32 bits
 //! BSR    bcsr: blocks column by column        the generic routine and bsrmv        slice_ptr narrowed to 32 bits
@@ -12,6 +12,7 @@
 use super::bsrmv::Bsrmv;
 use super::described::Described;
 use super::spmv::SpMv;
+use super::spmv_op::SpMvOp;
 use super::{Library, limit};
 use crate::cuda::context::named as named_driver;
 use crate::gpu::{DeviceMatrix, Vectors, VendorProduct};
@@ -46,10 +47,12 @@ pub(in crate::cuda) struct Product<T> {
 enum Call<T> {
     SpMv(SpMv<T>),
     Bsrmv(Bsrmv),
+    SpMvOp(SpMvOp<T>),
 }
 
 impl<T: Scalar> Product<T> {
-    /// Describes the operand to the library, lets it look at the matrix (`cusparseSpMV_preprocess`), runs it once, since its
+    /// Describes the operand to the library, lets it look at the matrix (`cusparseSpMV_preprocess`, or the plan of
+    /// `cusparseSpMVOp`), runs it once, since its
     /// kernels are loaded when they first run, for which the driver waits for the stream, and waits.
     ///
     /// # Errors
@@ -83,11 +86,15 @@ impl<T: Scalar> Product<T> {
                     let described = Described::new(routine, matrix, T::DTYPE, (nrows, ncols), context)?;
                     // What we narrow for it is not the library's time.
                     context.synchronize()?;
-                    let start = Instant::now();
-                    let call = SpMv::new(library, routine, described, (nrows, ncols), vectors)?;
+                    let (start, size) = (Instant::now(), (nrows, ncols));
+                    let call = if matches!(routine, Vendor::OpAlg1 | Vendor::OpAlg2) {
+                        Call::SpMvOp(SpMvOp::new(library, routine, described, size, vectors)?)
+                    } else {
+                        Call::SpMv(SpMv::new(library, routine, described, size, vectors)?)
+                    };
                     context.synchronize()?;
                     preprocess = Seconds(start.elapsed().as_secs_f64());
-                    Call::SpMv(call)
+                    call
                 };
                 call = Some(Mutex::new(described));
                 Ok(())
@@ -119,6 +126,7 @@ impl<T: Scalar> VendorProduct for Product<T> {
             Some(call) => match &mut *call.lock().unwrap_or_else(PoisonError::into_inner) {
                 Call::SpMv(call) => call.queue(library, v),
                 Call::Bsrmv(call) => call.queue::<T>(library, v),
+                Call::SpMvOp(call) => call.queue(library, v),
             },
             None if self.y_bytes == 0 => Ok(()),
             None => {

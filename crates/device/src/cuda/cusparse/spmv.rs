@@ -116,12 +116,12 @@ unsafe impl Send for Vector {}
 
 /// The library's description of x or y.
 #[derive(Debug)]
-struct Vector {
-    raw: sys::cusparseDnVecDescr_t,
+pub(super) struct Vector {
+    pub(super) raw: sys::cusparseDnVecDescr_t,
 }
 
 impl Vector {
-    fn new<T: Scalar>(address: u64, len: u64) -> Result<Self, DeviceError> {
+    pub(super) fn new<T: Scalar>(address: u64, len: u64) -> Result<Self, DeviceError> {
         let mut raw = std::ptr::null_mut();
         let (len, address) = (len as i64, pointer(address));
         // SAFETY: the caller that queues a product vouches for the address.
@@ -130,7 +130,7 @@ impl Vector {
         Ok(Self { raw })
     }
 
-    fn point_to(&self, address: u64) -> Result<(), DeviceError> {
+    pub(super) fn point_to(&self, address: u64) -> Result<(), DeviceError> {
         // SAFETY: the description is alive; the caller that queues a product vouches for the address.
         let status = unsafe { sys::cusparseDnVecSetValues(self.raw, pointer(address)) };
         named("cusparseDnVecSetValues", status)
@@ -152,10 +152,10 @@ fn algorithm(routine: Vendor) -> sys::cusparseSpMVAlg_t {
         Vendor::Coo => Algorithm::CUSPARSE_SPMV_COO_ALG1,
         Vendor::Sell => Algorithm::CUSPARSE_SPMV_SELL_ALG1,
         Vendor::Bsr => Algorithm::CUSPARSE_SPMV_BSR_ALG1,
-        Vendor::Bsrmv => unreachable!("it is not one of the generic interface"),
+        Vendor::Bsrmv | Vendor::OpAlg1 | Vendor::OpAlg2 => unreachable!("they have functions of their own"),
     }
 }
 
-fn pointers<T>((alpha, beta): &(T, T)) -> (*const c_void, *const c_void) {
+pub(super) fn pointers<T>((alpha, beta): &(T, T)) -> (*const c_void, *const c_void) {
     (std::ptr::from_ref(alpha).cast(), std::ptr::from_ref(beta).cast())
 }
