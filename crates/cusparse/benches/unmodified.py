@@ -5,7 +5,7 @@
     python unmodified.py --compare WITHOUT.jsonl WITH.jsonl                                       what it brought
 
 FOLDER holds matrices as scipy.sparse.save_npz writes them. A time is the least of three clocks on the wall around N products, each of which
-waits for the GPU once at its end; 200 products run before. `--cg`: 100 iterations of CuPy's conjugate gradients, for square matrices.
+waits for the GPU once at its end; 200 products run before. `--cg`: 100 iterations of CuPy's conjugate gradients, for square matrices (CuPy 14).
 """
 
 import argparse
@@ -54,7 +54,7 @@ def with_cg(a, x):
 
     def run():
         # A tolerance of 0: all iterations run, whatever the matrix.
-        return cupyx.scipy.sparse.linalg.cg(matrix, vector, tol=0.0, maxiter=100)[0]
+        return cupyx.scipy.sparse.linalg.cg(matrix, vector, rtol=0.0, maxiter=100)[0]
 
     return run, cupy.cuda.Device().synchronize, lambda y: y.get()
 

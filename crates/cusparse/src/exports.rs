@@ -15,6 +15,16 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
+/// Products with a matrix that is left to cuSPARSE, of which the arguments are not looked at before they are again. If another matrix was
+/// described at the same address, it is tried so much later.
+const UNSEEN: u64 = 63;
+
+thread_local! {
+    /// Addresses of the descriptors or plans of such products in this thread, and how many of them are still to come. Two addresses may
+    /// share a place: then products are looked at more often.
+    static LEFT: [Cell<(usize, u64)>; 8] = const { [const { Cell::new((0, 0)) }; 8] };
+}
+
 /// Set by the first panic.
 static HAS_FAILED: AtomicBool = AtomicBool::new(false);
 
@@ -82,17 +92,26 @@ pub unsafe extern "C" fn cusparseSpMV(
         Some((product, patterns::of(&call, &product)))
     };
     // SAFETY: as above.
-    unsafe { multiply(theirs, ours) }
+    unsafe { multiply(matrix as usize, theirs, ours) }
 }
 
-/// Multiplies by cuSPARSE, `theirs`, or by our kernels if the call asks for a product that they compute.
+/// Multiplies by cuSPARSE, `theirs`, or by our kernels if the call asks for a product that they compute. `of`: the address of its
+/// descriptor or plan.
 ///
 /// # Safety
 /// `theirs` passes on the call whose product `ours` gives.
 unsafe fn multiply(
+    of: usize,
     theirs: impl Fn() -> Status,
     ours: impl FnOnce() -> Option<(Product, Arc<Pattern>)>,
 ) -> Status {
+    // Descriptors lie 16 bytes apart at least.
+    let place = of / 16 % 8;
+    let (left, unseen) = LEFT.with(|left| left[place].get());
+    if left == of && unseen > 0 {
+        LEFT.with(|left| left[place].set((of, unseen - 1)));
+        return theirs();
+    }
     let answered = Cell::new(None);
     let theirs = || {
         let status = theirs();
@@ -109,6 +128,10 @@ unsafe fn multiply(
             pattern.multiply(&product, &theirs)
         })
     };
+    if Settings::get().mode == Mode::On && pattern.is_left_to_cusparse() {
+        pattern.pass_over(UNSEEN);
+        LEFT.with(|left| left[place].set((of, UNSEEN)));
+    }
     // A second product would be wrong where y is added to.
     guarded(multiply).or_else(|| answered.get()).unwrap_or_else(theirs)
 }
@@ -139,7 +162,7 @@ pub unsafe extern "C" fn cusparseSpMVOp(
         Some((product, patterns::of_plan(plan, &product)))
     };
     // SAFETY: as above.
-    unsafe { multiply(theirs, ours) }
+    unsafe { multiply(plan as usize, theirs, ours) }
 }
 
 /// Describes a product to be planned: `cusparseSpMVOp_createDescr`.

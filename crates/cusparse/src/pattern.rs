@@ -166,6 +166,16 @@ impl Pattern {
         matches!(trial.stage, Stage::Loading) && self.entrants.get().is_none()
     }
 
+    /// Returns true once it was decided that cuSPARSE is the faster one.
+    pub(crate) fn is_left_to_cusparse(&self) -> bool {
+        self.decided.get().is_some_and(Option::is_none)
+    }
+
+    /// Counts products that are about to go to cuSPARSE without being seen here.
+    pub(crate) fn pass_over(&self, products: u64) {
+        self.seen.fetch_add(products, Ordering::Relaxed);
+    }
+
     /// Returns true if the pattern should begin from the start.
     pub(crate) fn is_due_for_review(&self) -> bool {
         let products = self.seen.load(Ordering::Relaxed);

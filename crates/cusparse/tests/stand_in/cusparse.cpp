@@ -317,6 +317,11 @@ int cusparseSpMV(void* handle, int operation, const void* alpha, const void* mat
 }
 
 // As since 12.8.1. An epilogue doubles z.
+int cusparseSpMVOp_bufferSize(void*, int, const void*, const void*, void*, void*, int, int, size_t* bytes)
+{
+    *bytes = 96;
+    return SUCCESS;
+}
 int cusparseSpMVOp_createDescr(void*, void** description, int operation, const void* matrix, const void*, void*, void*, int type,
                                int algorithm, void* buffer)
 {
