@@ -144,8 +144,10 @@ impl KernelFlags {
     /// The candidates of one value type that devices of that kind have; an error if there are none among those named.
     pub(crate) fn candidates(&self, kind: DeviceKind, dtype: Dtype) -> Result<Vec<Candidate>, Failure> {
         let named = |c: &Candidate| self.kernels.iter().any(|k| k.selects(c));
-        // Retired kernels are included where their knobs are named.
-        let of_old = |kernel: Kernel| self.kernels.iter().any(|k| k.is_exactly(kernel));
+        // Kernels that are not ranked are included where their knobs are named, or their family if none of it is ranked.
+        let is_unranked =
+            |k: &Selection| Kernel::all().filter(|one| k.names(*one)).all(|one| !one.is_ranked_on(kind));
+        let of_old = |kernel: Kernel| self.kernels.iter().any(|k| k.is_exactly(kernel) || is_unranked(k));
         let is_left = |c: &Candidate| c.kernel.is_ranked_on(kind) || of_old(c.kernel);
         let kernel = |c: &Candidate| (self.kernels.is_empty() || named(c)) && is_left(c);
         let block = |c: &Candidate| {
