@@ -1,5 +1,6 @@
 //! Products on every device: this processor, a GPU where there is one, and a GPU that this processor plays.
 
+mod compiles_for_amd;
 mod cuda_device;
 mod distributed_products;
 mod emulator;
