@@ -13,6 +13,8 @@
 //! cpu                  the processor
 //! gpu                  all GPUs: conversions, operands, products, several GPUs; what a maker's GPU must do: gpu/seam.rs
 //! cuda                 NVIDIA's GPUs: driver, compiler, cuSPARSE, NCCL, clock, parts of a GPU
+//! library, trusted     where drivers and libraries are found, and which files may be loaded
+//! kernel_cache         compiled kernels on disk
 //! ```
 
 pub mod cpu;
@@ -22,12 +24,15 @@ pub mod timing;
 
 mod check;
 mod error;
+mod kernel_cache;
+mod library;
 mod load;
 mod partition;
 mod product;
 mod reordered;
 mod resident;
 mod stock;
+mod trusted;
 
 pub use check::{check, random_x, random_x_for};
 pub use error::DeviceError;

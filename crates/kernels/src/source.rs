@@ -44,11 +44,13 @@ pub struct KernelSource {
 }
 
 impl KernelSource {
-    /// The same kernels for a compiler of HIP: what it lacks of CUDA C++ stands in front of them.
+    /// The same kernels for a compiler of HIP: what it lacks of CUDA C++ stands in front of them, and the definitions, since not every
+    /// such compiler takes values of several words.
     #[must_use]
-    pub fn for_hip(mut self) -> Self {
-        self.text.insert_str(0, HIP);
-        self
+    pub fn for_hip(self) -> Self {
+        let define = |definition: &String| format!("#define {}\n", definition.replacen('=', " ", 1));
+        let definitions: String = self.definitions.iter().map(define).collect();
+        Self { text: [HIP, &definitions, &self.text].concat(), definitions: Vec::new(), ..self }
     }
 }
 
