@@ -7,6 +7,7 @@ mod emulator;
 mod every_kernel_matches_the_reference;
 mod every_variant_compiles;
 mod gpu;
+mod hip_on_a_stand_in;
 mod kernels_are_as_measured;
 mod kernels_on_emulated_warps;
 mod own_kernels;

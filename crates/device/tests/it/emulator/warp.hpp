@@ -15,6 +15,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <ucontext.h>
 
 #ifndef WAVE
@@ -141,8 +142,8 @@ static unsigned long long votes(bool value)
     return all;
 }
 
-// Makes the fiber of each thread of a block.
-static void begin_block(int threads)
+// Makes the fiber of each thread of a block; of its last warp some may be missing.
+static void begin_block(int threads, int present_ones)
 {
     if (__start_of_block) {
         std::memset(__start_of_block, 0xff, __stop_of_block - __start_of_block);
@@ -155,7 +156,7 @@ static void begin_block(int threads)
             fiber.context.uc_stack.ss_size = sizeof fiber.stack;
         }
         fiber.begun = false;
-        fiber.done = false;
+        fiber.done = i >= present_ones;
         fiber.operations = 0;
         fiber.at = "";
         makecontext(&fiber.context, run, 0);
@@ -225,9 +226,10 @@ static bool run_warp(int first_thread)
 }
 
 // Runs a block from barrier to barrier.
-static void run_block(int warps, bool backwards)
+static void run_block(int threads, bool backwards)
 {
-    begin_block(WAVE * warps);
+    const int warps = (threads + WAVE - 1) / WAVE;
+    begin_block(WAVE * warps, threads);
     for (int ended = 0; ended < warps;) {
         ended = 0;
         for (int i = 0; i < warps; ++i) {
@@ -246,7 +248,7 @@ static void launch(unsigned int grid, unsigned int block, bool backwards, void (
     gridDim = {grid, 1, 1};
     for (unsigned int i = 0; i < grid; ++i) {
         blockIdx = {backwards ? grid - 1 - i : i, 0, 0};
-        run_block((int)(block / WAVE), backwards);
+        run_block((int)block, backwards);
     }
 }
 
@@ -344,6 +346,14 @@ static unsigned long long __ballot(int value)
 }
 
 static unsigned int __lane_id() { return (unsigned int)emulator::lane(); }
+
+// A clock of 100 MHz.
+static long long wall_clock64()
+{
+    timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec * 100000000ll + time.tv_nsec / 10;
+}
 
 #endif
 
