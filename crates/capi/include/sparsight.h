@@ -166,7 +166,8 @@ int ss_profile_open(const char *name_or_path,
 void ss_profile_free(ss_profile *profile);
 
 /**
- * Opens a device: "cpu", "cuda" (the first GPU) or "cuda:N" (counted from 0). A GPU is used through its primary context, which is
+ * Opens a device: "cpu", "cuda" (the first GPU), "cuda:N" (counted from 0), or "hip" and "hip:N" for GPUs of AMD, on which nothing has run
+ * yet (docs/hip.md). A GPU of NVIDIA is used through its primary context, which is
  * the one of the CUDA runtime and of the libraries on top of it; which context and device are current in the calling thread does
  * not matter and stays as it is. Opening a GPU for the first time on a machine compiles kernels, which takes some seconds.
  *

@@ -1,4 +1,4 @@
-//! The devices of this machine, each open once as long as it is in use. The only place that knows CUDA by name.
+//! The devices of this machine, each open once as long as it is in use. The only place that knows CUDA and HIP by name.
 
 use crate::arguments::{Out, free, text};
 use crate::error::guarded;
@@ -9,6 +9,7 @@ use sparsight::bindings::{self, LocalDevice};
 use sparsight::device::cpu::Cpu;
 use sparsight::device::cuda::Cuda;
 use sparsight::device::gpu::ConvertOn;
+use sparsight::device::hip::Hip;
 use sparsight::device::{Device, DeviceError};
 use sparsight::matrix::Scalar;
 use std::collections::BTreeMap;
@@ -32,6 +33,7 @@ pub(crate) fn known_profile(gpu: &str) -> Option<Profile> {
 pub(crate) enum Opened {
     Cpu(Cpu),
     Cuda(Cuda),
+    Hip(Hip),
 }
 
 /// Devices in use. What is loaded on a GPU, its compiled kernels too, is shared by all handles.
@@ -46,6 +48,7 @@ impl Opened {
         let opened = Arc::new(match here {
             LocalDevice::Cpu => Self::Cpu(Cpu::new()),
             LocalDevice::Gpu(index) => Self::Cuda(open_gpu(index)?),
+            LocalDevice::Hip(index) => Self::Hip(Hip::open_without_rates(index)?),
         });
         all.insert(here, Arc::downgrade(&opened));
         Ok(opened)
@@ -55,6 +58,7 @@ impl Opened {
         match self {
             Self::Cpu(cpu) => cpu,
             Self::Cuda(gpu) => gpu,
+            Self::Hip(gpu) => gpu.as_gpu(),
         }
     }
 
@@ -63,6 +67,7 @@ impl Opened {
         match self {
             Self::Cpu(_) => Ok(()),
             Self::Cuda(gpu) => Ok(gpu.wait_for_all()?),
+            Self::Hip(gpu) => Ok(gpu.wait_for_all()?),
         }
     }
 }
@@ -77,7 +82,8 @@ fn open_gpu(index: usize) -> Result<Cuda, Failure> {
     Ok(gpu)
 }
 
-/// Opens a device: "cpu", "cuda" (the first GPU) or "cuda:N" (counted from 0). A GPU is used through its primary context, which is
+/// Opens a device: "cpu", "cuda" (the first GPU), "cuda:N" (counted from 0), or "hip" and "hip:N" for GPUs of AMD, on which nothing has run
+/// yet (docs/hip.md). A GPU of NVIDIA is used through its primary context, which is
 /// the one of the CUDA runtime and of the libraries on top of it; which context and device are current in the calling thread does
 /// not matter and stays as it is. Opening a GPU for the first time on a machine compiles kernels, which takes some seconds.
 ///
@@ -93,7 +99,7 @@ pub unsafe extern "C" fn ss_device_open(name: *const c_char, device: *mut *mut D
         let name = name.ok_or_else(|| Failure::null("name"))?;
         let here = LocalDevice::named(name).ok_or_else(|| {
             Failure::bad_argument(format!("'{name}' is no device of this machine"))
-                .hinted("devices are \"cpu\", \"cuda\" and \"cuda:N\"")
+                .hinted("devices are \"cpu\", \"cuda\", \"cuda:N\", \"hip\" and \"hip:N\"")
         })?;
         threads::begin()?;
         device.give(DeviceHandle(Opened::open(here)?));

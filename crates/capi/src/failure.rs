@@ -64,6 +64,8 @@ impl From<DeviceError> for Failure {
             | DeviceError::NoSuchDevice { .. }
             | DeviceError::NoSuchPart { .. }
             | DeviceError::NoNvrtc { .. }
+            | DeviceError::NoHip { .. }
+            | DeviceError::NoHiprtc { .. }
             | DeviceError::NoVendor { .. } => SS_NO_GPU,
             DeviceError::Infeasible(_) | DeviceError::CannotRun { .. } => SS_INFEASIBLE,
             DeviceError::Matrix(error) => return error.clone().into(),
@@ -77,7 +79,7 @@ impl From<DeviceError> for Failure {
             DeviceError::NoDriver => {
                 Some("install NVIDIA's driver (R570 or newer), or open the device \"cpu\"; plans need no GPU")
             }
-            DeviceError::NoSuchDevice { .. } => {
+            DeviceError::NoSuchDevice { interface: "CUDA", .. } => {
                 Some("devices are \"cpu\" and \"cuda:0\" to \"cuda:N\", N being one less than there are")
             }
             DeviceError::Infeasible(_) | DeviceError::CannotRun { .. } => {

@@ -1,4 +1,4 @@
-//! Choice of the device: `cpu`, `cuda[:N]`, a part of one `cuda[:N]/smM`, or the name or folder of a profile.
+//! Choice of the device: `cpu`, `cuda[:N]`, a part of one `cuda[:N]/smM`, `hip[:N]`, or the name or folder of a profile.
 
 use crate::calibration;
 use crate::context::{Context, command_as_typed};
@@ -10,6 +10,7 @@ use sparsight::calibrate::{
 use sparsight::device::cpu::Cpu;
 use sparsight::device::cuda::{Cuda, Nccl, PartSizes, cusparse_version};
 use sparsight::device::gpu::{ConvertOn, GpuDevice, Link};
+use sparsight::device::hip::Hip;
 use sparsight::device::{Device, DeviceError};
 use sparsight::kernels::{Candidate, DeviceFacts, DeviceKind};
 use sparsight::matrix::{Dtype, Scalar};
@@ -29,6 +30,8 @@ pub(crate) enum DeviceName {
     Cuda(usize),
     /// A part with this many multiprocessors.
     Part(usize, u32),
+    /// A GPU of AMD.
+    Hip(usize),
     /// A measured device, wherever it is.
     Profile(String),
 }
@@ -57,6 +60,8 @@ impl DeviceName {
             Self::Cpu => Ok(CalibrationTarget::Processor),
             Self::Cuda(index) => Ok(CalibrationTarget::Gpu(*index)),
             Self::Part(index, multiprocessors) => Ok(CalibrationTarget::GpuPart(*index, *multiprocessors)),
+            Self::Hip(_) => Err(Failure::device(format!("{self} has no profile, and GPUs of AMD are not calibrated yet"))
+                .hinted(format!("`sparsight lab profile --device {self} -o DIR` measures one; products run without: `sparsight bench`"))),
             Self::Profile(name) => Err(nothing_runs_on(name)),
         }
     }
@@ -66,6 +71,7 @@ impl DeviceName {
         match *self {
             Self::Cuda(index) => Cuda::name(index).map(Some),
             Self::Part(index, multiprocessors) => Cuda::name_of_part(index, multiprocessors).map(Some),
+            Self::Hip(index) => Hip::name(index).map(Some),
             Self::Cpu | Self::Profile(_) => Ok(None),
         }
     }
@@ -80,6 +86,11 @@ impl FromStr for DeviceName {
         };
         let index = match device.split_once(':') {
             _ if text == "cpu" => return Ok(Self::Cpu),
+            _ if text == "hip" => return Ok(Self::Hip(0)),
+            Some(("hip", index)) => {
+                let wrong = |_| format!("'{index}' is not the number of a HIP device");
+                return index.parse().map(Self::Hip).map_err(wrong);
+            }
             _ if device == "cuda" => 0,
             Some(("cuda", index)) => {
                 index.parse().map_err(|_| format!("'{index}' is not the number of a CUDA device"))?
@@ -99,6 +110,7 @@ impl fmt::Display for DeviceName {
             Self::Cpu => f.pad("cpu"),
             Self::Cuda(index) => f.pad(&format!("cuda:{index}")),
             Self::Part(index, multiprocessors) => f.pad(&format!("cuda:{index}/sm{multiprocessors}")),
+            Self::Hip(index) => f.pad(&format!("hip:{index}")),
             Self::Profile(name) => f.pad(name),
         }
     }
@@ -106,8 +118,9 @@ impl fmt::Display for DeviceName {
 
 /// The error for a profile where a device of this machine is needed.
 fn nothing_runs_on(profile: &str) -> Failure {
-    Failure::device(format!("'{profile}' is a profile and nothing can be run on it"))
-        .hinted("devices of this machine are cpu, cuda[:N] and cuda[:N]/smM; `sparsight devices` lists them")
+    Failure::device(format!("'{profile}' is a profile and nothing can be run on it")).hinted(
+        "devices of this machine are cpu, cuda[:N], cuda[:N]/smM and hip[:N]; `sparsight devices` lists them",
+    )
 }
 
 /// A device that is here and can run things.
@@ -115,6 +128,7 @@ fn nothing_runs_on(profile: &str) -> Failure {
 pub(crate) enum OpenDevice {
     Cpu(Box<Cpu>),
     Cuda(Box<Cuda>),
+    Hip(Box<Hip>),
 }
 
 impl OpenDevice {
@@ -126,6 +140,7 @@ impl OpenDevice {
             DeviceName::Part(index, multiprocessors) => {
                 Ok(Self::Cuda(Box::new(Cuda::open_part(*index, *multiprocessors)?)))
             }
+            DeviceName::Hip(index) => Ok(Self::Hip(Box::new(Hip::open(*index)?))),
             DeviceName::Profile(name) => Err(nothing_runs_on(name)),
         }
     }
@@ -134,6 +149,7 @@ impl OpenDevice {
         match self {
             Self::Cpu(cpu) => cpu.facts(),
             Self::Cuda(cuda) => cuda.facts(),
+            Self::Hip(hip) => hip.as_gpu().facts(),
         }
     }
 
@@ -146,18 +162,27 @@ impl OpenDevice {
 
     /// Measures from which size on the device converts faster than the host, and keeps to it; `None` of a CPU.
     pub(crate) fn measure_conversion_threshold(&mut self) -> Result<Option<u64>, DeviceError> {
-        let Self::Cuda(cuda) = self else { return Ok(None) };
-        let from = measure_conversion_threshold(cuda.as_gpu())?;
-        if let Some(from) = from {
-            cuda.convert_on(ConvertOn::From(from));
-        }
+        let from = match self {
+            Self::Cpu(_) => None,
+            Self::Cuda(cuda) => measure_conversion_threshold(cuda.as_gpu())?,
+            Self::Hip(hip) => measure_conversion_threshold(hip.as_gpu())?,
+        };
+        self.convert_from(from);
         Ok(from)
     }
 
     /// Converts where the profile of this device found it faster.
     pub(crate) fn convert_as(&mut self, known: &ProfiledDevice) {
-        if let (Self::Cuda(cuda), Some(from)) = (self, known.converts_from_nnz) {
-            cuda.convert_on(ConvertOn::From(from));
+        self.convert_from(known.converts_from_nnz);
+    }
+
+    /// Converts on the GPU from so many non-zeros on, if that is known.
+    fn convert_from(&mut self, nnz: Option<u64>) {
+        let Some(place) = nnz.map(ConvertOn::From) else { return };
+        match self {
+            Self::Cpu(_) => {}
+            Self::Cuda(cuda) => cuda.convert_on(place),
+            Self::Hip(hip) => hip.as_gpu_mut().convert_on(place),
         }
     }
 
@@ -166,6 +191,7 @@ impl OpenDevice {
         match self {
             Self::Cpu(cpu) => cpu.as_ref(),
             Self::Cuda(cuda) => cuda.as_ref(),
+            Self::Hip(hip) => hip.as_gpu(),
         }
     }
 
@@ -193,10 +219,10 @@ impl OpenDevice {
         Ok(candidates)
     }
 
-    /// The version of the vendor's library here, `12.6.3`; empty for a CPU, and where there is none.
+    /// The version of the vendor's library here, `12.6.3`; empty where there is none.
     pub(crate) fn cusparse(&self) -> String {
         match self {
-            Self::Cpu(_) => String::new(),
+            Self::Cpu(_) | Self::Hip(_) => String::new(),
             Self::Cuda(_) => vendors_library().unwrap_or_default(),
         }
     }
@@ -222,6 +248,21 @@ pub(crate) fn gpus_here() -> Result<Vec<GpuHere>, DeviceError> {
         Ok(GpuHere { name, facts, parts: Cuda::parts(index) })
     };
     (0..Cuda::count()?).map(gpu).collect()
+}
+
+/// A GPU of AMD on this machine, and what opening it gave.
+pub(crate) struct HipHere {
+    pub(crate) name: DeviceName,
+    pub(crate) facts: Result<DeviceFacts, DeviceError>,
+}
+
+/// The GPUs of AMD on this machine; an error without HIP.
+pub(crate) fn hip_gpus_here() -> Result<Vec<HipHere>, DeviceError> {
+    let gpu = |index| {
+        let facts = Hip::open(index).map(|hip| hip.as_gpu().facts().clone());
+        HipHere { name: DeviceName::Hip(index), facts }
+    };
+    Ok((0..Hip::count()?).map(gpu).collect())
 }
 
 /// Version of the vendor's library here, `12.6.3`.
@@ -288,7 +329,7 @@ fn dotted((major, minor, patch): (u32, u32, u32)) -> String {
 /// Flags of commands that predict.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct ProfileFlags {
-    /// Device to predict for: cpu, cuda[:N], a part cuda[:N]/smM, or the name or folder of a profile. A GPU without a profile
+    /// Device to predict for: cpu, cuda[:N], a part cuda[:N]/smM, hip[:N], or the name or folder of a profile. A GPU without a profile
     /// is calibrated when it is first named [default: cuda:0 if it is profiled or calibrated, else nvidia-h200]
     #[arg(long, value_name = "DEVICE")]
     pub(crate) device: Option<DeviceName>,
@@ -304,7 +345,7 @@ impl ProfileFlags {
             return Profile::find(name).map_err(Failure::from);
         }
         match &self.device {
-            Some(device @ (DeviceName::Cpu | DeviceName::Cuda(_) | DeviceName::Part(..))) => {
+            Some(device) if device.is_here() => {
                 let shipped = device.gpu_name()?.and_then(|name| Profile::shipped_for_gpu(&name));
                 match shipped {
                     Some(profile) => Ok(profile),
@@ -313,9 +354,9 @@ impl ProfileFlags {
                     }
                 }
             }
-            Some(DeviceName::Profile(name)) => Profile::find(name).map_err(|error| match error {
-                Error::NoProfile { shipped, .. } => Failure::input(format!("unknown device '{name}'"))
-                    .hinted(match meant(name) {
+            Some(device) => Profile::find(&device.to_string()).map_err(|error| match error {
+                Error::NoProfile { shipped, .. } => Failure::input(format!("unknown device '{device}'"))
+                    .hinted(match meant(&device.to_string()) {
                         Some(meant) => format!("did you mean {meant}?"),
                         None => {
                             format!(
@@ -349,6 +390,14 @@ impl ProfileFlags {
         }
     }
 
+    /// The GPUs of this machine that may be the one of these facts.
+    fn gpus_like(facts: &DeviceFacts, kind: DeviceKind) -> Result<Vec<DeviceName>, DeviceError> {
+        Ok(match kind {
+            DeviceKind::Hip => (0..Hip::count()?).map(DeviceName::Hip).collect(),
+            _ => (0..Cuda::count()?).map(|index| DeviceName::gpu_of(facts, index)).collect(),
+        })
+    }
+
     /// The device that `profile` speaks of, opened, if it is here.
     pub(crate) fn open(&self, profile: &Profile) -> Result<OpenDevice, Failure> {
         let facts = &profile.device.facts;
@@ -356,8 +405,8 @@ impl ProfileFlags {
         let candidates = match (&self.device, facts.kind) {
             (Some(name), _) if name.is_here() => vec![name.clone()],
             (_, DeviceKind::Cpu) => vec![DeviceName::Cpu],
-            (_, DeviceKind::Cuda) => match Cuda::count() {
-                Ok(count) => (0..count).map(|index| DeviceName::gpu_of(facts, index)).collect(),
+            (_, kind) => match Self::gpus_like(facts, kind) {
+                Ok(gpus) => gpus,
                 Err(error) => {
                     let text = format!("nothing can be measured on {wanted} here: {error}");
                     return Err(Failure::device(text).hinted(ELSEWHERE));
@@ -378,7 +427,9 @@ impl ProfileFlags {
             }
             seen.push(format!("{name} is {}", described(device.facts())));
         }
-        let seen = if seen.is_empty() { "there is no CUDA device".to_owned() } else { seen.join(", ") };
+        let none =
+            if facts.kind == DeviceKind::Hip { "there is no HIP device" } else { "there is no CUDA device" };
+        let seen = if seen.is_empty() { none.to_owned() } else { seen.join(", ") };
         Err(Failure::device(format!("the profile is of {wanted}, but here {seen}")).hinted(ELSEWHERE))
     }
 }
@@ -441,11 +492,15 @@ mod tests {
         assert_eq!("nvidia-h200".parse(), Ok(DeviceName::Profile("nvidia-h200".to_owned())));
         assert_eq!("cuda:1/sm40".parse(), Ok(DeviceName::Part(1, 40)));
         assert_eq!("cuda/sm8".parse(), Ok(DeviceName::Part(0, 8)));
+        assert_eq!("hip".parse(), Ok(DeviceName::Hip(0)));
+        assert_eq!("hip:2".parse(), Ok(DeviceName::Hip(2)));
+        assert_eq!("hipster".parse(), Ok(DeviceName::Profile("hipster".to_owned())));
         assert_eq!("runs/sm_90".parse(), Ok(DeviceName::Profile("runs/sm_90".to_owned())));
-        for wrong in ["cuda:x", "cuda:0/sm", "cuda:0/sm-8", "cuda:0/smx", "cuda:0/mp8"] {
+        for wrong in ["cuda:x", "cuda:0/sm", "cuda:0/sm-8", "cuda:0/smx", "cuda:0/mp8", "hip:x", "hip:0/sm8"]
+        {
             assert!(wrong.parse::<DeviceName>().is_err(), "{wrong}");
         }
-        for name in ["cpu", "cuda:3", "cuda:1/sm40", "nvidia-h200"] {
+        for name in ["cpu", "cuda:3", "cuda:1/sm40", "hip:1", "nvidia-h200"] {
             assert_eq!(name.parse::<DeviceName>().unwrap().to_string(), name);
         }
     }

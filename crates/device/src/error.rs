@@ -19,9 +19,23 @@ pub enum DeviceError {
         /// The element and what is wrong with it, in words.
         element: String,
     },
+    /// No HIP runtime on this machine.
+    #[error("no HIP runtime (libamdhip64) was found (looked in: {searched})")]
+    NoHip {
+        /// Places that were searched.
+        searched: String,
+    },
+    /// No run-time compiler of HIP.
+    #[error("no HIPRTC library was found (looked in: {searched})")]
+    NoHiprtc {
+        /// Places that were searched.
+        searched: String,
+    },
     /// The driver has no such device.
-    #[error("there is no CUDA device {index}: the driver reports {count}")]
+    #[error("there is no {interface} device {index}: the driver reports {count}")]
     NoSuchDevice {
+        /// `CUDA` or `HIP`.
+        interface: &'static str,
         /// The requested number.
         index: usize,
         /// Number of devices that the driver reports.
@@ -162,6 +176,12 @@ impl DeviceError {
             Self::NoNvrtc { .. } => Some(
                 "`pip install nvidia-cuda-nvrtc` (CUDA 13) or nvidia-cuda-nvrtc-cu12, or set CUDA_PATH or \
                  LD_LIBRARY_PATH to a CUDA toolkit",
+            ),
+            Self::NoHip { .. } => Some(
+                "install ROCm 6.0 or newer, or set ROCM_PATH or LD_LIBRARY_PATH to it; docs/hip.md says what runs on AMD's GPUs",
+            ),
+            Self::NoHiprtc { .. } => Some(
+                "install the package of HIPRTC (hip-runtime-amd), or set ROCM_PATH or LD_LIBRARY_PATH to ROCm",
             ),
             Self::NoVendor { .. } => Some(
                 "`pip install nvidia-cusparse` (CUDA 13) or nvidia-cusparse-cu12, or set CUDA_PATH or LD_LIBRARY_PATH to a \

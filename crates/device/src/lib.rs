@@ -2,7 +2,8 @@
 //!
 //! A [`Device`] prepares a matrix as a [`LoadRequest`] says and gives a [`Product`], or brings it over in one format as an
 //! [`Operand`], with which every candidate of that format is timed. [`timing::measure`] asks either for batches of products and
-//! makes one believable [`timing::Timing`] of them. Two devices exist: the CPU ([`cpu`]) and GPUs ([`gpu`]), driven through CUDA ([`cuda`]).
+//! makes one believable [`timing::Timing`] of them. Two devices exist: the CPU ([`cpu`]) and GPUs ([`gpu`]), driven through CUDA
+//! ([`cuda`]) or HIP ([`hip`]).
 //!
 //! ```text
 //! load, partition      what is prepared: a matrix, and the candidate of each block of its rows
@@ -13,21 +14,28 @@
 //! cpu                  the processor
 //! gpu                  all GPUs: conversions, operands, products, several GPUs; what a maker's GPU must do: gpu/seam.rs
 //! cuda                 NVIDIA's GPUs: driver, compiler, cuSPARSE, NCCL, clock, parts of a GPU
+//! hip                  AMD's GPUs: driver and compiler
+//! library, trusted     where drivers and libraries are found, and which files may be loaded
+//! kernel_cache         compiled kernels on disk
 //! ```
 
 pub mod cpu;
 pub mod cuda;
 pub mod gpu;
+pub mod hip;
 pub mod timing;
 
 mod check;
 mod error;
+mod kernel_cache;
+mod library;
 mod load;
 mod partition;
 mod product;
 mod reordered;
 mod resident;
 mod stock;
+mod trusted;
 
 pub use check::{check, random_x, random_x_for};
 pub use error::DeviceError;

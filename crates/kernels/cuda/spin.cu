@@ -4,26 +4,30 @@
 // Mapping   `spin` and `empty`: one thread. `read_all`: thread i of all threads of the launch reads the elements
 //           i, i + threads, ...; the number of blocks is free.
 // Knobs     BLOCK, threads a block of read_all.
-// Limits    a spinning kernel that is not let go within limit_ns gives up and says so.
+// Limits    a spinning kernel that is not let go within `limit` ticks gives up and says so.
 // Reads     `spin`: 4 bytes of host memory again and again. `read_all`: 16 count bytes.
 
-// Nanoseconds of a clock that all multiprocessors share.
+// A clock that all multiprocessors share: its ticks are nanoseconds on NVIDIA's GPUs, and what the driver says on AMD's.
 static __device__ __forceinline__ unsigned long long now()
 {
+#ifdef __CUDA_ARCH__
     unsigned long long ns;
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
     return ns;
+#else
+    return wall_clock64();
+#endif
 }
 
-// Waits until `*released` has reached `ticket`. After limit_ns it writes the ticket to `*timed_out` and ends: what
+// Waits until `*released` has reached `ticket`. After `limit` ticks it writes the ticket to `*timed_out` and ends: what
 // was queued behind it may then have started before all of it was queued.
 extern "C" __global__ void spin(const volatile unsigned int* released, unsigned long long ticket,
-                                volatile unsigned int* timed_out, unsigned long long limit_ns)
+                                volatile unsigned int* timed_out, unsigned long long limit)
 {
     const unsigned long long start = now();
     // The difference as a signed number, so that tickets may wrap.
     while ((int)(*released - (unsigned int)ticket) < 0) {
-        if (now() - start > limit_ns) {
+        if (now() - start > limit) {
             *timed_out = (unsigned int)ticket;
             __threadfence_system();
             return;

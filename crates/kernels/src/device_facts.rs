@@ -12,6 +12,8 @@ pub enum DeviceKind {
     Cpu,
     /// A GPU driven through CUDA.
     Cuda,
+    /// A GPU driven through HIP.
+    Hip,
 }
 
 impl DeviceKind {
@@ -40,6 +42,7 @@ impl DeviceKind {
         match self {
             Self::Cpu => "cpu",
             Self::Cuda => "cuda:0",
+            Self::Hip => "hip:0",
         }
     }
 }
@@ -50,11 +53,11 @@ impl DeviceKind {
 pub struct DeviceFacts {
     /// The device's own name: `NVIDIA H200`.
     pub name: String,
-    /// CPU or CUDA.
+    /// CPU, CUDA or HIP.
     pub kind: DeviceKind,
     /// Streaming multiprocessors; on a CPU, worker threads.
     pub multiprocessors: u32,
-    /// Resident warps a multiprocessor; on a CPU, 1.
+    /// Resident warps a multiprocessor, of the GPU's own size: 32 threads, or waves of 64; on a CPU, 1.
     pub warps_per_multiprocessor: u32,
     /// Resident threads a multiprocessor; on a CPU, 1.
     pub threads_per_multiprocessor: u32,
@@ -64,7 +67,7 @@ pub struct DeviceFacts {
     pub l2_bytes: Bytes,
     /// Device memory.
     pub memory_bytes: Bytes,
-    /// Compute capability, `9.0` as (9, 0); `None` on a CPU.
+    /// Compute capability, `9.0` as (9, 0), and what HIP has in its place; `None` on a CPU.
     pub compute_capability: Option<(u32, u32)>,
     /// Driver or kernel version, as it names itself.
     pub driver: String,

@@ -3,6 +3,7 @@
 //! The files under `cuda/` are joined with `#line` directives, so that the compiler names positions in them.
 //! They include nothing. Every kernel parameter is 64 bits wide: a pointer, an `unsigned long long`
 //! or a `double`. Kernels that multiply end with `x, y, alpha, beta` and compute `y = alpha A x + beta y`.
+//! What compilers for AMD's GPUs lack of CUDA C++ stands in `cuda/hip.cu`, in front of every text that they are given.
 
 use crate::Candidate;
 use crate::recipe::kernels_in;
@@ -22,6 +23,7 @@ pub(crate) use helper;
 
 const BENCHMARK_MATRIX: &str = helper!("benchmark_matrix.cu");
 const CONVERT: &str = helper!("convert.cu");
+const HIP: &str = helper!("hip.cu");
 const ROW_LENGTHS: &str = helper!("row_lengths.cu");
 const SPIN: &str = helper!("spin.cu");
 const VECTORS: &str = helper!("vectors.cu");
@@ -30,7 +32,7 @@ const VECTORS: &str = helper!("vectors.cu");
 /// GPUs.
 pub const DOT_PIECES: usize = 4096;
 
-/// Input of NVRTC: one translation unit, its definitions, and the names of its entry points.
+/// Input of a run-time compiler: one translation unit, its definitions, and the names of its entry points.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KernelSource {
     /// Complete CUDA C++ text; `#line` directives give positions in the files under `cuda/`.
@@ -39,6 +41,17 @@ pub struct KernelSource {
     pub definitions: Vec<String>,
     /// `extern "C"` kernels in it.
     pub entry_points: Vec<String>,
+}
+
+impl KernelSource {
+    /// The same kernels for a compiler of HIP: what it lacks of CUDA C++ stands in front of them, and the definitions, since not every
+    /// such compiler takes values of several words.
+    #[must_use]
+    pub fn for_hip(self) -> Self {
+        let define = |definition: &String| format!("#define {}\n", definition.replacen('=', " ", 1));
+        let definitions: String = self.definitions.iter().map(define).collect();
+        Self { text: [HIP, &definitions, &self.text].concat(), definitions: Vec::new(), ..self }
+    }
 }
 
 /// Source of `candidate`, `None` for what the vendor's library runs; `offset_bytes` (4 or 8) is the width of row offsets, of

@@ -12,6 +12,7 @@ use sparsight::calibrate::{
 use sparsight::device::cpu::Cpu;
 use sparsight::device::cuda::{self, Cuda, Identity, Nccl};
 use sparsight::device::gpu::{ConvertOn, GpuDevice, Link};
+use sparsight::device::hip::Hip;
 use sparsight::device::{Device, DeviceError};
 use sparsight::matrix::{Dtype, Scalar};
 use sparsight::{Error, Profile};
@@ -25,6 +26,8 @@ use std::time::Duration;
 pub(crate) enum Opened {
     Cpu(Arc<Cpu>),
     Cuda(usize, Cuda),
+    /// Vectors of the host alone: what other packages have on a GPU of AMD is not taken yet.
+    Hip(usize, Hip),
 }
 
 impl Opened {
@@ -32,9 +35,12 @@ impl Opened {
         let index = match LocalDevice::named(name) {
             Some(LocalDevice::Cpu) => return Ok(Self::Cpu(Arc::clone(processor()))),
             Some(LocalDevice::Gpu(index)) => index,
+            Some(LocalDevice::Hip(index)) => return Ok(Self::Hip(index, hip_gpu(index)?)),
             None => {
                 let failure = Failure::new(Kind::NoGpu, format!("'{name}' is no device of this machine"));
-                return Err(failure.hinted("devices are \"cpu\", \"cuda\" and \"cuda:N\""));
+                return Err(
+                    failure.hinted("devices are \"cpu\", \"cuda\", \"cuda:N\", \"hip\" and \"hip:N\"")
+                );
             }
         };
         Ok(Self::Cuda(index, gpu(index)?))
@@ -44,6 +50,7 @@ impl Opened {
         match self {
             Self::Cpu(cpu) => cpu.as_ref(),
             Self::Cuda(_, gpu) => gpu,
+            Self::Hip(_, gpu) => gpu.as_gpu(),
         }
     }
 
@@ -52,14 +59,24 @@ impl Opened {
         match self {
             Self::Cpu(_) => Ok(()),
             Self::Cuda(_, gpu) => Ok(gpu.wait_for_all()?),
+            Self::Hip(_, gpu) => Ok(gpu.wait_for_all()?),
         }
     }
 
-    /// `None` for the CPU.
+    /// Number of the GPU whose vectors it takes; `None` where it takes those of the host alone.
     pub(crate) fn index(&self) -> Option<usize> {
         match self {
-            Self::Cpu(_) => None,
+            Self::Cpu(_) | Self::Hip(..) => None,
             Self::Cuda(index, _) => Some(*index),
+        }
+    }
+
+    /// `cpu`, `cuda:0`, `hip:0`.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Self::Cpu(_) => "cpu".to_owned(),
+            Self::Cuda(index, _) => format!("cuda:{index}"),
+            Self::Hip(index, _) => format!("hip:{index}"),
         }
     }
 }
@@ -83,6 +100,18 @@ fn gpu(index: usize) -> Result<Cuda, Failure> {
     if let Some(from) = known {
         gpu.convert_on(ConvertOn::From(from));
     }
+    gpus.insert(index, gpu.clone());
+    Ok(gpu)
+}
+
+/// The GPU of AMD with that number, opened when it is first asked for.
+fn hip_gpu(index: usize) -> Result<Hip, Failure> {
+    static GPUS: Mutex<BTreeMap<usize, Hip>> = Mutex::new(BTreeMap::new());
+    let mut gpus = GPUS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(gpu) = gpus.get(&index) {
+        return Ok(gpu.clone());
+    }
+    let gpu = Hip::open_without_rates(index)?;
     gpus.insert(index, gpu.clone());
     Ok(gpu)
 }
@@ -214,9 +243,15 @@ pub(crate) fn profile_for(device: Option<&str>) -> Result<Arc<Profile>, Failure>
                  plain CSR until then",
             )
         }),
+        Some(LocalDevice::Hip(_)) => Err(no_hip_profile(device)),
         None if Profile::shipped_names().any(|name| name == device) => shipped(device),
         None => Ok(Arc::new(Profile::find(device)?)),
     }
+}
+
+fn no_hip_profile(device: &str) -> Failure {
+    Failure::new(Kind::NoProfile, format!("{device} has no profile, and GPUs of AMD are not calibrated yet"))
+        .hinted("plan with a profile such as \"nvidia-h200\", then prepare(\"hip:0\")")
 }
 
 /// The first GPU here, if nothing is known of it: advice that names no device is then for another one.
@@ -291,6 +326,7 @@ pub(crate) fn calibrate(
     let target = match LocalDevice::named(device) {
         Some(LocalDevice::Gpu(index)) => CalibrationTarget::Gpu(index),
         Some(LocalDevice::Cpu) => CalibrationTarget::Processor,
+        Some(LocalDevice::Hip(_)) => return Err(no_hip_profile(device).into()),
         None => {
             let failure = Failure::new(Kind::NoGpu, format!("'{device}' is no device of this machine"));
             return Err(failure.hinted("give \"cuda:0\" to \"cuda:N\", or \"cpu\"").into());

@@ -80,6 +80,8 @@ impl From<DeviceError> for Failure {
             | DeviceError::NoSuchDevice { .. }
             | DeviceError::NoSuchPart { .. }
             | DeviceError::NoNvrtc { .. }
+            | DeviceError::NoHip { .. }
+            | DeviceError::NoHiprtc { .. }
             | DeviceError::NoNccl { .. }
             | DeviceError::NoVendor { .. } => Kind::NoGpu,
             DeviceError::Infeasible(_) => Kind::Infeasible,
@@ -92,7 +94,7 @@ impl From<DeviceError> for Failure {
             DeviceError::NoDriver => Some(
                 "install NVIDIA's driver (R570 or newer), or prepare(\"cpu\"); advise and plan need no GPU",
             ),
-            DeviceError::NoSuchDevice { .. } => {
+            DeviceError::NoSuchDevice { interface: "CUDA", .. } => {
                 Some("devices are \"cpu\" and \"cuda:0\" to \"cuda:N\", less one than there are")
             }
             DeviceError::Link { .. } => {

@@ -118,7 +118,13 @@ fn stream(handle: Option<usize>) -> Option<Stream<'static>> {
 
 #[pymethods]
 impl Prepared {
-    /// Number of the GPU, None for the CPU.
+    /// `cpu`, `cuda:0`, `hip:0`.
+    #[getter]
+    fn device(&self) -> String {
+        self.device.name()
+    }
+
+    /// Number of the GPU whose vectors it takes, None where it takes those of the host alone.
     #[getter]
     fn index(&self) -> Option<usize> {
         self.device.index()

@@ -39,12 +39,14 @@ pub fn is_child() -> bool {
 pub enum LocalDevice {
     /// The processor.
     Cpu,
-    /// A GPU, counted from 0.
+    /// A GPU of NVIDIA, counted from 0.
     Gpu(usize),
+    /// A GPU of AMD, counted from 0.
+    Hip(usize),
 }
 
 impl LocalDevice {
-    /// `cpu`, `cuda` (the first GPU), `cuda:1`; `None` of any other text. Whether that GPU is there is not asked.
+    /// `cpu`, `cuda` (the first GPU), `cuda:1`, `hip`, `hip:1`; `None` of any other text. Whether that GPU is there is not asked.
     ///
     /// ```
     /// use sparsight::bindings::LocalDevice;
@@ -52,13 +54,16 @@ impl LocalDevice {
     /// assert_eq!(LocalDevice::named("nvidia-h200"), None);
     /// ```
     pub fn named(name: &str) -> Option<Self> {
+        // A number has no sign.
+        let number = |index: &str| {
+            index.bytes().all(|digit| digit.is_ascii_digit()).then(|| index.parse().ok()).flatten()
+        };
         match name.split_once(':') {
             None if name == "cpu" => Some(Self::Cpu),
             None if name == "cuda" => Some(Self::Gpu(0)),
-            // A number has no sign.
-            Some(("cuda", index)) if index.bytes().all(|digit| digit.is_ascii_digit()) => {
-                index.parse().ok().map(Self::Gpu)
-            }
+            None if name == "hip" => Some(Self::Hip(0)),
+            Some(("cuda", index)) => number(index).map(Self::Gpu),
+            Some(("hip", index)) => number(index).map(Self::Hip),
             _ => None,
         }
     }
@@ -77,12 +82,16 @@ mod tests {
     }
 
     #[test]
-    fn devices_have_three_kinds_of_names() {
+    fn devices_have_names_by_kind_and_number() {
         assert_eq!(LocalDevice::named("cpu"), Some(LocalDevice::Cpu));
         assert_eq!(LocalDevice::named("cuda"), Some(LocalDevice::Gpu(0)));
         assert_eq!(LocalDevice::named("cuda:11"), Some(LocalDevice::Gpu(11)));
-        let others =
-            ["", "gpu", "cuda:", "cuda:x", "cuda:-1", "cuda:+1", "cuda: 1", "cuda:1:2", "cpu:0", "CUDA"];
+        assert_eq!(LocalDevice::named("hip"), Some(LocalDevice::Hip(0)));
+        assert_eq!(LocalDevice::named("hip:3"), Some(LocalDevice::Hip(3)));
+        let others = [
+            "", "gpu", "cuda:", "cuda:x", "cuda:-1", "cuda:+1", "cuda: 1", "cuda:1:2", "cpu:0", "CUDA",
+            "hip:",
+        ];
         for other in others.into_iter().chain(["cuda:99999999999999999999"]) {
             assert_eq!(LocalDevice::named(other), None, "{other}");
         }

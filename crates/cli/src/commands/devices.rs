@@ -1,58 +1,166 @@
-//! `sparsight devices`: what is here.
+//! `sparsight devices`: what is here, and with `--report` whether it computes what it should.
 
 use crate::context::Context;
-use crate::device_choice::{DeviceName, GpuHere, OpenDevice, gpus_here, vendors_library};
+use crate::device_choice::{
+    DeviceName, GpuHere, HipHere, OpenDevice, gpus_here, hip_gpus_here, vendors_library,
+};
 use crate::failure::{Exit, Failure};
 use crate::table::Table;
 use crate::text::{BOLD, described};
 use sparsight::Profile;
-use sparsight::answer::{DeviceHere, DeviceSummary, DevicesAnswer, NoCuda};
+use sparsight::answer::{DeviceHere, DeviceSummary, DevicesAnswer, KernelTrial, NoCuda};
 use sparsight::calibrate::cpu_calibration_folder;
-use sparsight::device::DeviceError;
-use sparsight::matrix::Bytes;
+use sparsight::device::{Device, DeviceError, check, random_x};
+use sparsight::kernels::{Format, Kernel, every_candidate};
+use sparsight::matrix::gallery::Recipe;
+use sparsight::matrix::{Bytes, Csr, Dtype, Narrowing, Scalar, reference};
+use std::collections::BTreeMap;
 
-pub(crate) fn run(context: &Context) -> Result<Exit, Failure> {
-    let cpu = OpenDevice::open(&DeviceName::Cpu)?.facts().clone();
-    let cached = cpu_calibration_folder(&cpu).filter(|folder| Profile::load(folder).is_ok());
-    let mut here = vec![DeviceHere {
-        id: DeviceName::Cpu.to_string(),
-        facts: cpu,
-        profile: cached.map(|folder| folder.display().to_string()),
-        parts: Vec::new(),
-    }];
-    let mut remarks = Vec::new();
-    let gpus = gpus_here();
-    let no_cuda = match &gpus {
-        Ok(gpus) if gpus.is_empty() => {
-            Some(NoCuda { why: "the driver sees no device".to_owned(), hint: None })
+/// Flags of `devices`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Run every kernel on the GPUs here, each product compared with the reference: what to send in from a GPU on which this program
+    /// has not run yet (docs/hip.md)
+    #[arg(long)]
+    report: bool,
+}
+
+/// Matrices of a report: rows of one length, of many, and some that thread blocks share.
+const REPORTED: [&str; 3] = ["stencil2d,n=60", "power-law,n=3000", "long-rows,n=1000,long=3,length=900"];
+
+impl Args {
+    pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
+        let cpu = OpenDevice::open(&DeviceName::Cpu)?.facts().clone();
+        let cached = cpu_calibration_folder(&cpu).filter(|folder| Profile::load(folder).is_ok());
+        let mut here = vec![DeviceHere {
+            id: DeviceName::Cpu.to_string(),
+            facts: cpu,
+            profile: cached.map(|folder| folder.display().to_string()),
+            parts: Vec::new(),
+        }];
+        let mut remarks = Vec::new();
+        let mut names = Vec::new();
+        let gpus = gpus_here();
+        let no_cuda = match &gpus {
+            Ok(gpus) if gpus.is_empty() => {
+                Some(NoCuda { why: "the driver sees no device".to_owned(), hint: None })
+            }
+            Ok(_) => None,
+            Err(error) => Some(NoCuda::from(error)),
+        };
+        for GpuHere { name, facts, parts } in gpus.into_iter().flatten() {
+            let sizes = parts.as_ref().map_or_else(|why| format!("none ({why})"), ToString::to_string);
+            remarks.push(format!("parts of {name}: {name}/smM with M multiprocessors, {sizes}"));
+            here.push(DeviceHere {
+                id: name.to_string(),
+                profile: Profile::shipped_for_gpu(&facts.name).map(|profile| profile.name),
+                facts,
+                parts: parts.map_or_else(|_| Vec::new(), |sizes| sizes.as_slice().to_vec()),
+            });
+            names.push(name);
         }
-        Ok(_) => None,
-        Err(error) => Some(NoCuda::from(error)),
-    };
-    for GpuHere { name, facts, parts } in gpus.into_iter().flatten() {
-        let sizes = parts.as_ref().map_or_else(|why| format!("none ({why})"), ToString::to_string);
-        remarks.push(format!("parts of {name}: {name}/smM with M multiprocessors, {sizes}"));
-        here.push(DeviceHere {
-            id: name.to_string(),
-            profile: Profile::shipped_for_gpu(&facts.name).map(|profile| profile.name),
-            facts,
-            parts: parts.map_or_else(|_| Vec::new(), |sizes| sizes.as_slice().to_vec()),
-        });
+        match hip_gpus_here() {
+            Ok(gpus) => {
+                for HipHere { name, facts } in gpus {
+                    match facts {
+                        Ok(facts) => {
+                            let id = name.to_string();
+                            here.push(DeviceHere { id, facts, profile: None, parts: Vec::new() });
+                            names.push(name);
+                        }
+                        Err(error) => remarks.push(format!("{name} cannot be used: {error}")),
+                    }
+                }
+            }
+            // Who asks for a report wants to know.
+            Err(error) if self.report => remarks.push(format!("hip: {error}")),
+            Err(_) => {}
+        }
+        let library = no_cuda.is_none().then(vendors_library);
+        let profiles: Vec<Profile> =
+            Profile::shipped_names().map(Profile::shipped).collect::<Result<_, _>>()?;
+        let trials = if self.report { trials(&names)? } else { Vec::new() };
+        let answer = DevicesAnswer {
+            here,
+            no_cuda,
+            cusparse: library.as_ref().and_then(|found| found.as_ref().ok()).cloned(),
+            trials,
+            profiles: profiles.iter().map(DeviceSummary::from).collect(),
+        };
+        context.printer.answer(&answer, || print(&answer, &remarks, library.as_ref(), &profiles, context))?;
+        let is_wrong = answer.trials.iter().any(|trial| trial.failure.is_some());
+        if self.report && names.is_empty() {
+            return Err(Failure::device("there is no GPU here to report on".to_owned()));
+        }
+        Ok(if is_wrong { Exit::No } else { Exit::Done })
     }
-    let library = no_cuda.is_none().then(vendors_library);
-    let profiles: Vec<Profile> = Profile::shipped_names().map(Profile::shipped).collect::<Result<_, _>>()?;
-    let answer = DevicesAnswer {
-        here,
-        no_cuda,
-        cusparse: library.as_ref().and_then(|found| found.as_ref().ok()).cloned(),
-        profiles: profiles.iter().map(DeviceSummary::from).collect(),
-    };
-    context.printer.answer(&answer, || print(&answer, &remarks, library.as_ref(), &profiles, context))
+}
+
+/// Trials of every kernel on these GPUs.
+fn trials(gpus: &[DeviceName]) -> Result<Vec<KernelTrial>, Failure> {
+    let mut all = Vec::new();
+    for name in gpus {
+        let device = OpenDevice::open(name)?;
+        let matrices: Vec<Csr<f64>> = REPORTED
+            .iter()
+            .map(|recipe| recipe.parse::<Recipe>().expect("a recipe").generate().expect("a small matrix"))
+            .collect();
+        let mut by_kernel = BTreeMap::new();
+        for a in &matrices {
+            try_kernels::<f32>(device.of(), &a.to_dtype(), Dtype::F32, &mut by_kernel);
+            try_kernels::<f64>(device.of(), a, Dtype::F64, &mut by_kernel);
+            try_kernels::<f64>(device.of(), a, Dtype::Mixed, &mut by_kernel);
+        }
+        all.extend(by_kernel.into_iter().map(|((kernel, dtype), (right, failure))| KernelTrial {
+            id: name.to_string(),
+            kernel,
+            dtype,
+            right,
+            failure,
+        }));
+    }
+    Ok(all)
+}
+
+/// Products that were right, and the first failure, of each kernel and value type.
+type Tried = BTreeMap<(Kernel, Dtype), (usize, Option<String>)>;
+
+/// Runs every candidate that the device has for a value type on one matrix. A format that cannot hold it is passed over.
+fn try_kernels<T: Scalar>(device: &dyn Device<T>, a: &Csr<T>, dtype: Dtype, tried: &mut Tried) {
+    let x = random_x::<T>(a.ncols(), 1);
+    let expected =
+        if dtype == Dtype::Mixed { reference(&Narrowing::rounded(a), &x) } else { reference(a, &x) };
+    for format in Format::all() {
+        let mut candidates = every_candidate(dtype)
+            .filter(|c| c.format() == format && device.runs(c.kernel).is_ok())
+            .peekable();
+        if candidates.peek().is_none() {
+            continue;
+        }
+        let mut operand = match device.operand(a, format, dtype) {
+            Ok(operand) => Ok(operand),
+            Err(DeviceError::Infeasible(_)) => continue,
+            Err(error) => Err(error),
+        };
+        for candidate in candidates {
+            let (right, failure) = tried.entry((candidate.kernel, dtype)).or_default();
+            let result = match &mut operand {
+                Ok(operand) => {
+                    operand.set_x(&x).and_then(|()| check(operand.as_mut(), &candidate, &expected))
+                }
+                Err(error) => Err(error.clone()),
+            };
+            match result {
+                Ok(_) => *right += 1,
+                Err(error) => *failure = failure.take().or_else(|| Some(format!("{candidate}: {error}"))),
+            }
+        }
+    }
 }
 
 /// The answer, with remarks on the devices here.
 fn print(
-    DevicesAnswer { here, no_cuda, .. }: &DevicesAnswer,
+    DevicesAnswer { here, no_cuda, trials, .. }: &DevicesAnswer,
     remarks: &[String],
     library: Option<&Result<String, DeviceError>>,
     profiles: &[Profile],
@@ -89,6 +197,23 @@ fn print(
                 out.line(format_args!("        {hint}"))?;
             }
         }
+    }
+    if !trials.is_empty() {
+        out.line("")?;
+        out.line(format_args!(
+            "{BOLD}Kernels on the GPUs here, version {}{BOLD:#}",
+            env!("CARGO_PKG_VERSION")
+        ))?;
+        out.line(Table::of(
+            trials,
+            [
+                ("<id", &|trial| trial.id.clone()),
+                ("<kernel", &|trial| trial.kernel.to_string()),
+                ("<values", &|trial| trial.dtype.to_string()),
+                ("right", &|trial| trial.right.to_string()),
+                ("~failure", &|trial| trial.failure.clone().unwrap_or_else(|| "none".to_owned())),
+            ],
+        ))?;
     }
     out.line("")?;
     out.line(format_args!("{BOLD}Profiles in the program{BOLD:#}"))?;

@@ -58,8 +58,8 @@ pub(crate) enum Command {
     Bench(bench::Bench),
     Calibrate(calibrate::Calibrate),
     Info(info::Info),
-    /// List the processor, the CUDA devices and the profiles
-    Devices,
+    /// List the processor, the GPUs and the profiles
+    Devices(devices::Args),
     Kernels(kernels::Kernels),
     Gallery(gallery::Gallery),
     Lab(lab::Lab),
@@ -134,7 +134,7 @@ impl Command {
             Self::Bench(bench) => bench.run(context),
             Self::Calibrate(calibrate) => calibrate.run(context),
             Self::Info(info) => info.run(context),
-            Self::Devices => devices::run(context),
+            Self::Devices(args) => args.run(context),
             Self::Kernels(kernels) => kernels.run(context),
             Self::Gallery(gallery) => gallery.run(context),
             Self::Lab(lab) => lab.run(context),

@@ -1,9 +1,9 @@
 //! People's own CUDA kernels, timed exactly as ours are.
 
 use super::compiler::compile_with;
-use super::module::{MAX_ARGS, Module};
+use super::module::Module;
 use super::{Cuda, CudaGpu};
-use crate::gpu::{DeviceArray, Gpu, LaunchShape, Module as _, Parameters};
+use crate::gpu::{DeviceArray, Gpu, LaunchShape, MAX_ARGS, Module as _, Parameters};
 use crate::timing::{Batch, Caches};
 use crate::{DeviceError, Stream};
 use std::sync::Arc;

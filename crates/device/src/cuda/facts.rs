@@ -1,27 +1,12 @@
-//! Facts of a device: attributes by the driver, and measured rates.
+//! Facts of a device: attributes by the driver. Rates are measured: `gpu/rates.rs`.
 
-use super::batch::BatchTimer;
 use super::context::{Context, named};
 use super::part;
 use crate::DeviceError;
-use crate::gpu::{DeviceArray, Memory};
-use crate::timing::{Caches, StoppingRule, measure};
 use cudarc::driver::{result, sys};
 use sparsight_kernels::{DeviceFacts, DeviceKind};
 use sparsight_matrix::{Bytes, Seconds};
 use std::fs;
-use std::sync::Arc;
-use std::time::Instant;
-
-/// Bytes that the copy within the device moves, unless that is more than an eighth of its free memory: far more
-/// than any L2 cache holds.
-const COPY_BYTES: u64 = 1 << 30;
-
-/// Bytes of the upload that is timed: large enough that what a transfer costs once does not count.
-const UPLOAD_BYTES: usize = 128 << 20;
-
-/// Uploads that are timed; the median counts.
-const UPLOADS: usize = 5;
 
 /// The driver's name for a device.
 pub(super) fn name(device: sys::CUdevice) -> Result<String, DeviceError> {
@@ -59,61 +44,6 @@ pub(super) fn read(context: &Context) -> Result<DeviceFacts, DeviceError> {
         launch_s: Seconds(0.0),
         upload_bytes_per_s: None,
     })
-}
-
-/// Fills in the rates: launch cost, copies within the device, uploads.
-pub(super) fn measure_rates(
-    facts: &mut DeviceFacts,
-    context: &Arc<Context>,
-    timer: &BatchTimer,
-) -> Result<(), DeviceError> {
-    facts.copy_bytes_per_s = copy_rate(context, timer)?;
-    facts.launch_s = launch_cost(timer)?;
-    facts.upload_bytes_per_s = Some(upload_rate(context)?);
-    Ok(())
-}
-
-/// Time of one launch of an empty kernel among many, by the very estimator that times products.
-fn launch_cost(timer: &BatchTimer) -> Result<Seconds, DeviceError> {
-    let batch = |count| timer.time(count, 1, Caches::Warm, &[], &mut || timer.queue_empty());
-    Ok(measure(batch, &StoppingRule::CAREFUL)?.time)
-}
-
-/// Bytes read plus bytes written a second by a copy within the device.
-fn copy_rate(context: &Arc<Context>, timer: &BatchTimer) -> Result<f64, DeviceError> {
-    let (free, _) = context.memory()?;
-    let bytes = (COPY_BYTES.min(free / 8) / 4 * 4) as usize;
-    if bytes == 0 {
-        return Ok(0.0);
-    }
-    let memory: Arc<dyn Memory> = Arc::clone(context) as _;
-    let from = DeviceArray::<u32>::zeroed(&memory, bytes / 4)?;
-    let to = DeviceArray::<u32>::zeroed(&memory, bytes / 4)?;
-    let mut copy = || {
-        // SAFETY: both arrays are that long and outlive the batch, which waits for its copies.
-        let copied =
-            unsafe { result::memcpy_dtod_async(to.address(), from.address(), bytes, context.stream) };
-        named("cuMemcpyDtoDAsync", copied)
-    };
-    let batch = |count| timer.time(count, 1, Caches::Warm, &[], &mut copy);
-    let time = measure(batch, &StoppingRule::CAREFUL)?.time;
-    Ok(if time.0 > 0.0 { 2.0 * bytes as f64 / time.0 } else { 0.0 })
-}
-
-/// Bytes a second from ordinary, pageable host memory, which is where matrices come from, the way that large arrays go:
-/// through pinned buffers.
-fn upload_rate(context: &Arc<Context>) -> Result<f64, DeviceError> {
-    let data = vec![1_u32; UPLOAD_BYTES / 4];
-    let memory: Arc<dyn Memory> = Arc::clone(context) as _;
-    let mut array = DeviceArray::of(&memory, &data)?;
-    let mut times = Vec::with_capacity(UPLOADS);
-    for _ in 0..UPLOADS {
-        let start = Instant::now();
-        array.write(&data)?;
-        times.push(start.elapsed().as_secs_f64());
-    }
-    times.sort_unstable_by(f64::total_cmp);
-    Ok(UPLOAD_BYTES as f64 / times[UPLOADS / 2])
 }
 
 /// `580.159.03, CUDA 13.0`; without the first part where the kernel module does not say.

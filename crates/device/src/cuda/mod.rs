@@ -9,57 +9,52 @@
 //! A part of a GPU ([`Cuda::open_part`]) is one whose stream belongs to some of the multiprocessors.
 //!
 //! ```text
-//! context, part, facts          a GPU or a part of one, opened; its attributes and rates
-//! compiler, kernel_cache        NVRTC, and compiled kernels on disk
-//! module, batch, fence, nvml    launches, timed batches, order between streams, the clock
+//! context, driver, part, facts  a GPU or a part of one, opened; its attributes and rates
+//! compiler, library             NVRTC; the libraries of CUDA that are looked for
+//! module, fence, nvml           launches, order between streams, the clock
 //! event, row_lengths, capture   in streams of another library: the time between two points, row lengths, graphs
-//! staging, shared_words         large uploads; words that host and GPU share
+//! staging                       large uploads
 //! cusparse/, nccl/              the vendor's products; links between GPUs
-//! library/, trusted             where driver and libraries are found, and which files may be loaded
 //! custom                        people's own kernels, timed as ours are
 //! ```
 //!
 //! Left out on purpose: several streams at once, graphs, peers. A product is one to three launches in one stream, the
 //! device's own unless the caller of a [`Product`] names another.
 
-mod batch;
 mod capture;
 mod compiler;
 mod context;
 mod cusparse;
 mod custom;
+mod driver;
 mod event;
 mod facts;
 mod fence;
-mod kernel_cache;
 mod library;
 mod module;
 mod nccl;
 mod nvml;
 mod part;
 mod row_lengths;
-mod shared_words;
 mod staging;
-mod trusted;
 
+pub use crate::kernel_cache::{KernelCache, catalogue_hash};
+pub use crate::library::{safe_loader_path, search_libraries_in};
 pub use capture::BesideCaptures;
 pub use compiler::{Arch, compile, nvrtc_version, supported_archs};
 pub use cusparse::cusparse_version;
 pub use custom::{Argument, CustomKernel, DeviceMemory, Shape};
 pub use event::Stopwatch;
-pub use kernel_cache::{KernelCache, catalogue_hash, key};
-pub use library::{safe_loader_path, search_libraries_in};
 pub use nccl::{Identity, Nccl, Ranks};
 pub use part::PartSizes;
 pub use row_lengths::{QueuedCount, RowLengthCounter, RowLengthSummary};
 
 use crate::gpu::{
-    ConvertOn, DeviceMatrix, Extent, Fence, Gpu, GpuDevice, Memory, Module as GpuModule, Vectors,
-    VendorProduct,
+    BatchTimer, ConvertOn, DeviceMatrix, Extent, Fence, Gpu, GpuDevice, Memory, Module as GpuModule, Vectors,
+    VendorProduct, available_bytes, measure_rates,
 };
 use crate::timing::{Caches, Clock};
 use crate::{Device, DeviceError, LoadRequest, Operand, Product, Stream};
-use batch::BatchTimer;
 use context::{Context, named};
 use cudarc::driver::result;
 use cusparse::Library;
@@ -72,10 +67,6 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 /// Oldest driver that has every function called here: R570, which speaks CUDA 12.8.
 const OLDEST_CUDA: u32 = 12_080;
 
-/// Device memory that matrices leave alone, beside what flushing the L2 takes. Chosen: modules, the driver's own
-/// growth, and fragments too small for a large array.
-const RESERVE: u64 = 256 << 20;
-
 /// A CUDA GPU, or a part of one. It may be used from several threads; what is loaded on it keeps it open.
 #[derive(Debug, Clone)]
 pub struct Cuda {
@@ -87,7 +78,7 @@ pub struct Cuda {
 #[derive(Debug)]
 struct CudaGpu {
     /// Made when first needed: its kernels have to be compiled.
-    timer: OnceLock<BatchTimer>,
+    timer: OnceLock<BatchTimer<Context>>,
     /// Opened when first needed.
     library: Mutex<Option<Arc<Library>>>,
     compiler: Compiler,
@@ -205,7 +196,7 @@ impl Cuda {
     fn device(index: usize) -> Result<cudarc::driver::sys::CUdevice, DeviceError> {
         let count = Self::count()?;
         if index >= count {
-            return Err(DeviceError::NoSuchDevice { index, count });
+            return Err(DeviceError::NoSuchDevice { interface: "CUDA", index, count });
         }
         named("cuDeviceGet", result::device::get(index as i32))
     }
@@ -248,7 +239,7 @@ impl Cuda {
         let mut gpu = CudaGpu { timer, library, compiler, facts, clock, context };
         if measures_rates {
             let mut facts = gpu.facts.clone();
-            facts::measure_rates(&mut facts, &gpu.context, gpu.timer()?)?;
+            measure_rates(&mut facts, &gpu.context, gpu.timer()?)?;
             gpu.facts = facts;
         }
         let gpu = Arc::new(gpu);
@@ -311,7 +302,7 @@ impl Cuda {
 
 impl CudaGpu {
     /// What measures batches.
-    fn timer(&self) -> Result<&BatchTimer, DeviceError> {
+    fn timer(&self) -> Result<&BatchTimer<Context>, DeviceError> {
         if let Some(timer) = self.timer.get() {
             return Ok(timer);
         }
@@ -342,7 +333,7 @@ impl Gpu for CudaGpu {
 
     fn available_bytes(&self) -> u64 {
         let free = self.context.memory().map_or(0, |(free, _)| free);
-        free.saturating_sub(RESERVE + BatchTimer::flush_bytes(self.facts.l2_bytes))
+        available_bytes(free, self.facts.l2_bytes)
     }
 
     /// The limit in x of every CUDA device.
@@ -411,15 +402,10 @@ impl Gpu for CudaGpu {
 impl Compiler {
     /// Takes the image from the cache or compiles it, and loads it.
     fn load(&self, context: &Arc<Context>, source: &KernelSource) -> Result<Module, DeviceError> {
-        let key = key(source, self.arch, self.nvrtc);
-        if let Some(image) = self.cache.get(key)
-            && let Ok(module) = Module::load(context, &image, &source.entry_points)
-        {
-            return Ok(module);
-        }
-        let image = compile(source, self.arch)?;
-        self.cache.put(key, &image);
-        Module::load(context, &image, &source.entry_points)
+        let ((major, minor), (version, point)) = (self.arch, self.nvrtc);
+        let target = format!("sm_{major}{minor} nvrtc {version}.{point}");
+        let load = |image: &[u8]| Module::load(context, image, &source.entry_points);
+        self.cache.loaded(source, &target, load, || compile(source, self.arch))
     }
 }
 

@@ -1,10 +1,10 @@
 //! Machine code on the device: modules, and launches of their kernels.
 
 use super::context::{Context, named};
-use crate::gpu::{LaunchShape, Parameters};
+use crate::gpu::LaunchShape;
 use crate::{DeviceError, Stream};
 use cudarc::driver::{result, sys};
-use std::ffi::{CString, c_void};
+use std::ffi::CString;
 use std::sync::Arc;
 
 /// A loaded image with its kernels, ready to be launched.
@@ -55,9 +55,6 @@ impl Drop for Module {
     }
 }
 
-/// Most parameters of a kernel.
-pub(super) const MAX_ARGS: usize = 24;
-
 impl crate::gpu::Module for Module {
     unsafe fn queue(
         &self,
@@ -67,16 +64,7 @@ impl crate::gpu::Module for Module {
         stream: Option<Stream<'_>>,
     ) -> Result<(), DeviceError> {
         let _entered = self.context.enter()?;
-        let mut pointers = [std::ptr::null_mut::<c_void>(); MAX_ARGS];
-        let parameters = match shape.parameters {
-            Parameters::Each => args.len(),
-            Parameters::OneStruct => 1,
-        };
-        assert!(parameters <= MAX_ARGS, "at most {MAX_ARGS} parameters");
-        for (at, pointer) in pointers.iter_mut().enumerate().take(parameters) {
-            // With all that follows: one struct reaches to the end.
-            *pointer = args[at..].as_ptr().cast_mut().cast();
-        }
+        let mut pointers = shape.parameters_of(args);
         // SAFETY: the module is loaded; the kernel has as many parameters as there are arguments, none wider than 8
         // bytes, or one struct of all of them, which the driver copies before it returns. That the arguments fit what
         // the kernel does with them the caller promises.

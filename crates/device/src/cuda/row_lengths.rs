@@ -3,8 +3,7 @@
 use super::Cuda;
 use super::context::Context;
 use super::module::Module;
-use super::shared_words::SharedWords;
-use crate::gpu::{DeviceArray, LaunchShape, Memory, Module as _};
+use crate::gpu::{DeviceArray, LaunchShape, Memory, Module as _, SharedWords};
 use crate::{DeviceError, Stream};
 use cudarc::driver::result;
 use sparsight_kernels::{HELPER_BLOCK, row_lengths_source};
@@ -31,7 +30,7 @@ pub struct RowLengthCounter {
 /// Places for answers.
 #[derive(Debug)]
 struct Slots {
-    answers: SharedWords,
+    answers: SharedWords<Context>,
     state: Mutex<SlotState>,
 }
 

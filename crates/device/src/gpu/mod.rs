@@ -5,7 +5,7 @@
 //!     |
 //!    Gpu      memory, modules from source, launches, timed batches   knows bytes, addresses and entry points
 //!     |
-//!   cuda      NVIDIA's driver                                         (tests: the emulator)
+//! cuda, hip   the drivers of NVIDIA and AMD                           (tests: the emulator)
 //! ```
 //! A matrix is named arrays and numbers ([`sparsight_matrix::Stored`]); a product is a recipe
 //! ([`sparsight_kernels::Recipe`]). Nothing here asks which format or kernel it has before it.
@@ -19,13 +19,17 @@
 //! in_place      products with a CSR of another owner, which stays where it is
 //! values, resident, reordered   other values; a CSR that lies on the GPU; another order of rows and columns
 //! share, distributed, link      the part of one GPU among several; all GPUs of a process; how they exchange x
+//! batch, rates, driver          timed batches and measured rates, and what they take of a maker's driver
+//! shared_words                  words that host and GPU share
 //! plan_digest   digest by which ranks in several processes compare their plans
 //! ```
 
 mod array;
+mod batch;
 mod convert;
 mod device;
 mod distributed;
+mod driver;
 mod free_grid;
 mod generate;
 mod in_place;
@@ -34,18 +38,25 @@ mod matrix;
 mod operand;
 mod plan_digest;
 mod product;
+mod rates;
 mod reordered;
 mod resident;
 mod seam;
 mod share;
+mod shared_words;
 mod values;
 
 pub use array::DeviceArray;
+pub(crate) use batch::{BatchTimer, available_bytes};
 pub use device::{ConvertOn, GpuDevice};
 pub use distributed::DistributedProduct;
+pub(crate) use driver::Driver;
 pub use in_place::{CsrAddresses, InPlace};
 pub use link::{Link, Message};
 pub use matrix::DeviceMatrix;
 pub use plan_digest::PlanDigest;
+pub(crate) use rates::measure_rates;
+pub(crate) use seam::MAX_ARGS;
 pub use seam::{Extent, Fence, Gpu, LaunchShape, Memory, Module, Parameters, Vectors, VendorProduct};
 pub use share::{GpuShare, SharePlan};
+pub(crate) use shared_words::SharedWords;

@@ -5,6 +5,7 @@ use crate::timing::{Caches, Clock};
 use crate::{DeviceError, Stream};
 use sparsight_kernels::{DeviceFacts, Kernel, KernelSource, Vendor};
 use sparsight_matrix::{Dtype, Seconds};
+use std::ffi::c_void;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -174,7 +175,28 @@ pub struct LaunchShape {
     pub overlaps: bool,
 }
 
+/// Most parameters of a kernel.
+pub(crate) const MAX_ARGS: usize = 24;
+
 impl LaunchShape {
+    /// Where the parameters of a kernel lie among its arguments, as drivers ask for them: a pointer each.
+    ///
+    /// # Panics
+    /// If there are more than [`MAX_ARGS`].
+    pub(crate) fn parameters_of(&self, args: &[u64]) -> [*mut c_void; MAX_ARGS] {
+        let mut pointers = [std::ptr::null_mut(); MAX_ARGS];
+        let count = match self.parameters {
+            Parameters::Each => args.len(),
+            Parameters::OneStruct => 1,
+        };
+        assert!(count <= MAX_ARGS, "at most {MAX_ARGS} parameters");
+        for (at, pointer) in pointers.iter_mut().enumerate().take(count) {
+            // With all that follows: one struct reaches to the end.
+            *pointer = args[at..].as_ptr().cast_mut().cast();
+        }
+        pointers
+    }
+
     /// A launch of `grid` blocks of `block` threads in a row, each argument a parameter.
     pub const fn linear(grid: u32, block: u32) -> Self {
         let (grid, block) = ((grid, 1, 1), (block, 1, 1));

@@ -126,6 +126,8 @@ fn emulated_gpus_compute_what_one_does() {
     }
     let linked = |count| EmulatedGpu::linked(count, Order::Forwards);
     check::<f32>(&linked, &recipes[..1], &[4], &[("ell", "csr-scalar"), ("sell/c32/s1", "coo")]);
+    let linked = |count| EmulatedGpu::linked_with_waves_of_64(count, Order::Forwards);
+    check::<f64>(&linked, &recipes[..1], &[2], &[("csr-scalar", "csr-vector/t8")]);
 }
 
 /// Recipes, one for each generator, small enough to be run thread by thread.

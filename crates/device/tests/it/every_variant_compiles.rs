@@ -26,7 +26,7 @@ fn candidates(dtype: Dtype) -> impl Iterator<Item = Candidate> {
 }
 
 /// Everything that is ever compiled, with these candidates.
-fn sources() -> Vec<(String, KernelSource)> {
+pub fn sources() -> Vec<(String, KernelSource)> {
     let mut sources =
         vec![("timing".to_owned(), timing_source()), ("row lengths".to_owned(), row_lengths_source())];
     for dtype in DTYPES {
@@ -50,7 +50,7 @@ fn sources() -> Vec<(String, KernelSource)> {
 }
 
 /// Fused launches of several formats, of one kernel with different knobs, and with row offsets of both widths.
-fn fused_sources() -> Vec<(String, KernelSource)> {
+pub fn fused_sources() -> Vec<(String, KernelSource)> {
     let [narrow, wide] = [4, 8];
     let of =
         |ids: &[(&str, u64)]| ids.iter().map(|&(id, bytes)| (Kernel::known(id), bytes)).collect::<Vec<_>>();

@@ -5,10 +5,11 @@ use crate::emulator::matrices::{all_matrices, awkward, matrix, wide_differences}
 use crate::emulator::{EmulatedGpu, Order, gxx_is_missing};
 use crate::support::{hold, thirds};
 use sparsight_device::cpu::Cpu;
-use sparsight_device::gpu::{ConvertOn, DeviceMatrix, GpuDevice};
+use sparsight_device::gpu::{ConvertOn, DeviceMatrix, GpuDevice, LaunchShape};
 use sparsight_device::{Device, DeviceError, LoadRequest, Partition, random_x};
 use sparsight_kernels::{
-    BenchmarkMatrix, Candidate, Execution, FUSED_PARTS, Format, Kernel, Placement, RowLengthDistribution,
+    BenchmarkMatrix, Candidate, Execution, FUSED_PARTS, Format, Kernel, KernelSource, Placement,
+    RowLengthDistribution,
 };
 use sparsight_matrix::{Csr, Dtype, HostArray, Limits, Narrowing, Scalar, Stored, mix, reference};
 
@@ -62,6 +63,48 @@ fn every_kernel_matches_the_reference_with_a_launch_for_each_block() {
     check_all::<f64>(Dtype::F64, 64, Order::InPieces, EmulatedGpu::with_wide_offsets);
 }
 
+#[test]
+fn every_kernel_matches_the_reference_in_waves_of_64() {
+    check_all::<f32>(Dtype::F32, 128, Order::Forwards, EmulatedGpu::with_waves_of_64);
+}
+
+/// A block is a wave: nothing waits at a barrier for another.
+#[test]
+fn every_kernel_with_wide_offsets_matches_the_reference_in_blocks_of_one_wave() {
+    check_all::<f64>(Dtype::F64, 64, Order::Backwards, EmulatedGpu::with_waves_of_64_and_wide_offsets);
+}
+
+/// Two warps in one wave may be at different places; what one of them must not do is found.
+#[test]
+fn in_waves_of_64_a_warp_votes_alone_and_reads_from_no_other() {
+    if gxx_is_missing() {
+        return;
+    }
+    let run = |value: &str| {
+        let text = format!(
+            "extern \"C\" __global__ void\nk(unsigned int* out)\n{{\n    const unsigned int i = threadIdx.x;\n    \
+             out[i] = {value};\n}}\n"
+        );
+        let source = KernelSource { text, definitions: Vec::new(), entry_points: vec!["k".to_owned()] };
+        let gpu = EmulatedGpu::with_waves_of_64(Order::Forwards);
+        let module = gpu.gpu().load(&source).unwrap();
+        let out = gpu.upload(&[0_u32; 64]).unwrap();
+        // SAFETY: the kernel's one parameter, with an element for each thread.
+        unsafe { module.queue(0, LaunchShape::linear(1, 64), &[out.address()], None).unwrap() };
+        out.read().map(|out| [out[0], out[63]]).map_err(|error| error.to_string())
+    };
+    let vote = "i < 32 ? 5 : __ballot_sync(0xffffffffu, i % 4 == 3)";
+    assert_eq!(run(vote), Ok([5, 0x8888_8888]));
+    assert_eq!(run("__all_sync(0xffffffffu, i >= 32) ? __shfl_sync(0xffffffffu, i, 1) : 2"), Ok([2, 33]));
+    for (wrong, fault) in [
+        ("i < 32 ? __shfl(i, 40, 64) : 0", "reads from a thread that is not there"),
+        ("i < 16 ? __ballot_sync(0xffffffffu, true) : 0", "a vote without all 32 threads"),
+        ("i == 40 ? __shfl_up_sync(0xffffffffu, i, 1) : 0", "reads from a thread that is not there"),
+    ] {
+        assert!(run(wrong).unwrap_err().contains(fault), "{wrong}: {:?}", run(wrong));
+    }
+}
+
 /// Adds a kernel as a contributor does: a `Family`, and nothing else.
 #[test]
 fn a_kernel_family_outside_the_catalogue_runs() {
@@ -100,7 +143,7 @@ fn random_cuts(nrows: usize, count: usize, seed: u64) -> Vec<usize> {
     cuts
 }
 
-fn check_fused<T: Scalar>(block: u32, order: Order) {
+fn check_fused<T: Scalar>(block: u32, order: Order, gpu: impl Fn(Order) -> GpuDevice) {
     if gxx_is_missing() {
         return;
     }
@@ -116,7 +159,7 @@ fn check_fused<T: Scalar>(block: u32, order: Order) {
         "sell/c32/s1/t2",
     ]
     .map(Kernel::known);
-    let gpu = EmulatedGpu::device(order);
+    let gpu = gpu(order);
     for (seed, (what, lengths)) in awkward().into_iter().enumerate() {
         let a = matrix::<T>(&lengths);
         let x = random_x::<T>(a.ncols(), 3);
@@ -141,8 +184,9 @@ fn check_fused<T: Scalar>(block: u32, order: Order) {
 
 #[test]
 fn parts_in_different_formats_run_in_one_launch() {
-    check_fused::<f32>(128, Order::Forwards);
-    check_fused::<f64>(64, Order::Backwards);
+    check_fused::<f32>(128, Order::Forwards, EmulatedGpu::device);
+    check_fused::<f64>(64, Order::Backwards, EmulatedGpu::device);
+    check_fused::<f64>(128, Order::Forwards, EmulatedGpu::with_waves_of_64);
 }
 
 #[test]
@@ -230,6 +274,12 @@ fn formats_in_double_precision_with_wide_offsets_are_laid_out_as_on_the_host() {
     check_conversions::<f64>(EmulatedGpu::with_wide_offsets(Order::Forwards));
 }
 
+#[test]
+fn formats_are_laid_out_as_on_the_host_in_waves_of_64() {
+    check_conversions::<f32>(EmulatedGpu::with_waves_of_64(Order::Forwards));
+    check_conversions::<f64>(EmulatedGpu::with_waves_of_64_and_wide_offsets(Order::Backwards));
+}
+
 fn generated_is_the_formula<T: Scalar>(gpu: &GpuDevice) {
     if gxx_is_missing() {
         return;
@@ -263,4 +313,5 @@ fn generated_is_the_formula<T: Scalar>(gpu: &GpuDevice) {
 fn generated_matrices_equal_the_host_formula() {
     generated_is_the_formula::<f32>(&EmulatedGpu::device(Order::Forwards));
     generated_is_the_formula::<f64>(&EmulatedGpu::with_wide_offsets(Order::Forwards));
+    generated_is_the_formula::<f64>(&EmulatedGpu::with_waves_of_64(Order::Forwards));
 }

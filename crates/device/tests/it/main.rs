@@ -1,11 +1,13 @@
 //! Products on every device: this processor, a GPU where there is one, and a GPU that this processor plays.
 
+mod compiles_for_amd;
 mod cuda_device;
 mod distributed_products;
 mod emulator;
 mod every_kernel_matches_the_reference;
 mod every_variant_compiles;
 mod gpu;
+mod hip_on_a_stand_in;
 mod kernels_are_as_measured;
 mod kernels_on_emulated_warps;
 mod own_kernels;

@@ -5,13 +5,14 @@
 //! Takes a C compiler, no GPU. Each case is a process of its own, since a program looks for a library once.
 
 use sparsight_device::cuda::{Cuda, cusparse_version, nvrtc_version};
+use sparsight_device::hip::{Hip, hiprtc_version};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Names by which the loader is asked, and those of the files that are looked for.
-const LIBRARIES: [&str; 8] = [
+const LIBRARIES: [&str; 12] = [
     "libcuda.so",
     "libcuda.so.1",
     "libnvrtc.so",
@@ -20,6 +21,10 @@ const LIBRARIES: [&str; 8] = [
     "libcusparse.so",
     "libcusparse.so.12",
     "libnvJitLink.so.13",
+    "libamdhip64.so",
+    "libamdhip64.so.6",
+    "libhiprtc.so",
+    "libhiprtc.so.6",
 ];
 
 /// Folders of toolkits and Python packages, from the one that a variable names.
@@ -38,6 +43,7 @@ const FOLDERS: [&str; 8] = [
 #[ignore = "the other tests run it, each time with another environment"]
 fn libraries_are_looked_for() {
     println!("{:?} {:?} {:?}", Cuda::count(), nvrtc_version(), cusparse_version());
+    println!("{:?} {:?}", Hip::count(), hiprtc_version());
 }
 
 /// A folder full of planted libraries, in it another one, `here`, that is the current one.
@@ -116,9 +122,17 @@ impl Drop for Planted {
 #[test]
 fn no_library_is_loaded_from_an_empty_or_relative_path() {
     let Some(planted) = Planted::new("relative") else { return };
-    for variable in
-        ["CUDA_PATH", "CUDA_HOME", "CONDA_PREFIX", "VIRTUAL_ENV", "HOME", "PATH", "LD_LIBRARY_PATH"]
-    {
+    for variable in [
+        "CUDA_PATH",
+        "CUDA_HOME",
+        "ROCM_PATH",
+        "HIP_PATH",
+        "CONDA_PREFIX",
+        "VIRTUAL_ENV",
+        "HOME",
+        "PATH",
+        "LD_LIBRARY_PATH",
+    ] {
         for value in ["", ".", "../here"] {
             let (said, loaded) = planted.look(variable, Path::new(value));
             assert!(!loaded, "{said}");
@@ -130,7 +144,7 @@ fn no_library_is_loaded_from_an_empty_or_relative_path() {
     }
     for value in [":", ":/usr/lib", "/usr/lib:", "lib64", "/usr/lib;lib"] {
         let (said, loaded) = planted.look("LD_LIBRARY_PATH", Path::new(value));
-        assert!(!loaded && said.matches("LoaderPath").count() == 3, "of the three libraries: {said}");
+        assert!(!loaded && said.matches("LoaderPath").count() == 5, "of the five libraries: {said}");
     }
 }
 
@@ -162,4 +176,21 @@ fn libraries_in_world_writable_folders_are_not_loaded() {
     set_mode(&planted.here(), 0o755);
     let (said, loaded) = look();
     assert!(loaded, "{said}");
+}
+
+/// Likewise of HIP's, whose folder is another.
+#[test]
+fn libraries_of_hip_in_world_writable_folders_are_not_loaded() {
+    let Some(planted) = Planted::new("open-hip") else { return };
+    let look = || planted.look("ROCM_PATH", &planted.here());
+    let (said, loaded) = look();
+    if !said.contains("NoHip {") && !loaded {
+        println!("skipped: there is a HIP of this machine's own");
+        return;
+    }
+    assert!(loaded, "{said}");
+    let lib = planted.here().join("lib");
+    fs::set_permissions(&lib, fs::Permissions::from_mode(0o777)).unwrap();
+    let (said, loaded) = look();
+    assert!(!loaded && said.contains("lib (writable by everybody)"), "{said}");
 }

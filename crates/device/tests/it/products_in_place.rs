@@ -218,8 +218,11 @@ fn row_lengths_are_counted_again_and_again() {
     if gxx_is_missing() {
         return;
     }
-    for order in [Order::Forwards, Order::Backwards] {
-        let gpu = EmulatedGpu::device(order);
+    for (gpu, order) in [
+        (EmulatedGpu::device(Order::Forwards), Order::Forwards),
+        (EmulatedGpu::device(Order::Backwards), Order::Backwards),
+        (EmulatedGpu::with_waves_of_64(Order::Forwards), Order::Forwards),
+    ] {
         let module = gpu.gpu().load(&row_lengths_source()).unwrap();
         let sums = gpu.upload(&[u64::MAX, 0, 0, 0]).unwrap();
         for (what, a) in chosen::<f64>() {

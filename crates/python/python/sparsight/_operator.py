@@ -124,8 +124,8 @@ class Operator(Products):
 
     @property
     def device(self) -> str:
-        """``"cpu"`` or ``"cuda:N"``."""
-        return "cpu" if self._index is None else f"cuda:{self._index}"
+        """``"cpu"``, ``"cuda:N"`` or ``"hip:N"``."""
+        return self._core.device
 
     @property
     def nnz(self) -> int:

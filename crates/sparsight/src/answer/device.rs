@@ -5,15 +5,15 @@ use crate::Profile;
 use crate::profile::{ProfiledDevice, Provenance};
 use serde::Serialize;
 use sparsight_device::DeviceError;
-use sparsight_kernels::{DeviceFacts, DeviceKind};
-use sparsight_matrix::Seconds;
+use sparsight_kernels::{DeviceFacts, DeviceKind, Kernel};
+use sparsight_matrix::{Dtype, Seconds};
 
 /// A device in short, with the profile that speaks of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DeviceSummary {
     /// The device's own name: `NVIDIA H200`.
     pub name: String,
-    /// `cpu` or `cuda`.
+    /// `cpu`, `cuda` or `hip`.
     pub kind: DeviceKind,
     /// Streaming multiprocessors; on a CPU, worker threads.
     pub multiprocessors: u32,
@@ -76,7 +76,7 @@ impl From<&Profile> for DeviceSummary {
 /// `sparsight/devices/1`: the devices of this machine and the shipped profiles.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DevicesAnswer {
-    /// The processor, then CUDA devices.
+    /// The processor, then CUDA devices, then those of HIP.
     pub here: Vec<DeviceHere>,
     /// Why there is no CUDA device; absent if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -84,8 +84,27 @@ pub struct DevicesAnswer {
     /// Version of the vendor's library, `12.6.3`; absent where it was not found, or there is no CUDA device to run it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cusparse: Option<String>,
+    /// Trials of the kernels on the GPUs here, as `--report` asks for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub trials: Vec<KernelTrial>,
     /// Profiles that are part of the program.
     pub profiles: Vec<DeviceSummary>,
+}
+
+/// Trial of a kernel on a GPU of this machine: all its block sizes on some matrices, each product compared with the reference.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct KernelTrial {
+    /// Value of `--device`: `hip:0`.
+    pub id: String,
+    /// Id of the kernel.
+    pub kernel: Kernel,
+    /// Value type.
+    pub dtype: Dtype,
+    /// Products that were right.
+    pub right: usize,
+    /// The first failure, or the first wrong entry, as text; absent if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
 }
 
 impl Answer for DevicesAnswer {

@@ -72,7 +72,7 @@ pub use break_even::{BreakEvenAnswer, FasterFrom, SizeTried, TimeOnGpus};
 pub use candidate::{MeasuredOutcome, NamedCandidate};
 pub use compare::{CompareAnswer, ComparedCandidate, ComparedProfile};
 pub use compare_gpus::{CompareGpusAnswer, ComparedGpus, ComparedOnGpus, NumbersOfDevice};
-pub use device::{DeviceHere, DeviceSummary, DevicesAnswer, NoCuda};
+pub use device::{DeviceHere, DeviceSummary, DevicesAnswer, KernelTrial, NoCuda};
 pub use gallery::GalleryAnswer;
 pub use info::{FormatSize, InfoAnswer};
 pub use kernel_source::{KernelSourceAnswer, SourceLaunch};

@@ -3,44 +3,28 @@
 
 use crate::DeviceError;
 use crate::cuda::library::{NCCL_FILE, require_nccl};
+use crate::library::functions;
 use cudarc::nccl::sys::{ncclComm_t, ncclDataType_t, ncclRedOp_t, ncclResult_t, ncclUniqueId};
 use libloading::os::unix::Library;
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::OnceLock;
 
-/// Declares the functions, by the names that they have there.
-macro_rules! functions {
-    ($($name:ident: fn($($arg:ty),*) -> $result:ty;)*) => {
-        /// Functions of the library, which stays open.
-        #[derive(Debug)]
-        #[allow(non_snake_case, reason = "names of the library's")]
-        pub(super) struct Api {
-            $(pub(super) $name: unsafe extern "C" fn($($arg),*) -> $result,)*
-        }
-
-        impl Api {
-            /// `None` if one of them is missing.
-            fn of(library: &Library) -> Option<Self> {
-                // SAFETY: they have these types since NCCL 2.13 and keep them as long as it is version 2.
-                unsafe { Some(Self { $($name: *library.get(stringify!($name).as_bytes()).ok()?,)* }) }
-            }
-        }
-    };
-}
-
 functions! {
-    ncclGetVersion: fn(*mut c_int) -> ncclResult_t;
-    ncclGetUniqueId: fn(*mut ncclUniqueId) -> ncclResult_t;
-    ncclGetErrorString: fn(ncclResult_t) -> *const c_char;
-    ncclGetLastError: fn(ncclComm_t) -> *const c_char;
-    ncclCommInitRank: fn(*mut ncclComm_t, c_int, ncclUniqueId, c_int) -> ncclResult_t;
-    ncclCommAbort: fn(ncclComm_t) -> ncclResult_t;
-    ncclCommGetAsyncError: fn(ncclComm_t, *mut ncclResult_t) -> ncclResult_t;
-    ncclGroupStart: fn() -> ncclResult_t;
-    ncclGroupEnd: fn() -> ncclResult_t;
-    ncclSend: fn(*const c_void, usize, ncclDataType_t, c_int, ncclComm_t, *mut c_void) -> ncclResult_t;
-    ncclRecv: fn(*mut c_void, usize, ncclDataType_t, c_int, ncclComm_t, *mut c_void) -> ncclResult_t;
-    ncclAllReduce: fn(*const c_void, *mut c_void, usize, ncclDataType_t, ncclRedOp_t, ncclComm_t, *mut c_void) -> ncclResult_t;
+    /// Functions of the library, which stays open.
+    Api {
+        ncclGetVersion: fn(*mut c_int) -> ncclResult_t;
+        ncclGetUniqueId: fn(*mut ncclUniqueId) -> ncclResult_t;
+        ncclGetErrorString: fn(ncclResult_t) -> *const c_char;
+        ncclGetLastError: fn(ncclComm_t) -> *const c_char;
+        ncclCommInitRank: fn(*mut ncclComm_t, c_int, ncclUniqueId, c_int) -> ncclResult_t;
+        ncclCommAbort: fn(ncclComm_t) -> ncclResult_t;
+        ncclCommGetAsyncError: fn(ncclComm_t, *mut ncclResult_t) -> ncclResult_t;
+        ncclGroupStart: fn() -> ncclResult_t;
+        ncclGroupEnd: fn() -> ncclResult_t;
+        ncclSend: fn(*const c_void, usize, ncclDataType_t, c_int, ncclComm_t, *mut c_void) -> ncclResult_t;
+        ncclRecv: fn(*mut c_void, usize, ncclDataType_t, c_int, ncclComm_t, *mut c_void) -> ncclResult_t;
+        ncclAllReduce: fn(*const c_void, *mut c_void, usize, ncclDataType_t, ncclRedOp_t, ncclComm_t, *mut c_void) -> ncclResult_t;
+    }
 }
 
 /// The library's functions; it is looked for when they are first asked for.
@@ -53,7 +37,8 @@ pub(super) fn api() -> Result<&'static Api, DeviceError> {
     let found = || {
         // SAFETY: it was opened before, or the loader finds it.
         let library = unsafe { Library::new(NCCL_FILE) }.ok()?;
-        let api = Api::of(&library);
+        // SAFETY: they have these types since NCCL 2.13 and keep them as long as it is version 2.
+        let api = unsafe { Api::of(&library) }.ok();
         std::mem::forget(library);
         api
     };

@@ -37,6 +37,7 @@ pub struct EmulatedGpu {
     facts: DeviceFacts,
     memory: Arc<EmulatedMemory>,
     order: Order,
+    wave: u32,
 }
 
 #[derive(Debug)]
@@ -92,12 +93,22 @@ pub fn gxx_is_missing() -> bool {
 impl EmulatedGpu {
     /// An emulated GPU as a device.
     pub fn device(order: Order) -> GpuDevice {
-        GpuDevice::new(Self::made(order))
+        GpuDevice::new(Self::named("emulated", order, 32))
+    }
+
+    /// One that executes waves of 64 threads, as HIP's.
+    pub fn with_waves_of_64(order: Order) -> GpuDevice {
+        GpuDevice::new(Self::named("emulated", order, 64))
+    }
+
+    /// Likewise, with row offsets of 64 bits.
+    pub fn with_waves_of_64_and_wide_offsets(order: Order) -> GpuDevice {
+        GpuDevice::with_wide_offsets(Self::named("emulated", order, 64))
     }
 
     /// An emulated GPU with row offsets of 64 bits.
     pub fn with_wide_offsets(order: Order) -> GpuDevice {
-        GpuDevice::with_wide_offsets(Self::made(order))
+        GpuDevice::with_wide_offsets(Self::named("emulated", order, 32))
     }
 
     /// Several of them, linked in this process.
@@ -105,24 +116,29 @@ impl EmulatedGpu {
         Self::linked_as(&vec!["emulated"; count], order)
     }
 
+    /// Several with waves of 64 threads, linked in this process.
+    pub fn linked_with_waves_of_64(count: usize, order: Order) -> (Vec<GpuDevice>, Vec<Arc<dyn Link>>) {
+        Self::linked_in_waves(&vec!["emulated"; count], order, 64)
+    }
+
     /// Emulated GPUs, one for each name, linked in this process.
     pub fn linked_as(names: &[&str], order: Order) -> (Vec<GpuDevice>, Vec<Arc<dyn Link>>) {
-        let gpus: Vec<_> = names.iter().map(|name| Self::named(name, order)).collect();
+        Self::linked_in_waves(names, order, 32)
+    }
+
+    fn linked_in_waves(names: &[&str], order: Order, wave: u32) -> (Vec<GpuDevice>, Vec<Arc<dyn Link>>) {
+        let gpus: Vec<_> = names.iter().map(|name| Self::named(name, order, wave)).collect();
         let links = link::linked(gpus.iter().map(|gpu| gpu.memory()).collect());
         (gpus.into_iter().map(GpuDevice::new).collect(), links)
     }
 
-    fn made(order: Order) -> Arc<dyn Gpu> {
-        Self::named("emulated", order)
-    }
-
-    fn named(name: &str, order: Order) -> Arc<dyn Gpu> {
+    fn named(name: &str, order: Order, wave: u32) -> Arc<dyn Gpu> {
         let facts = DeviceFacts {
             name: name.to_owned(),
             kind: DeviceKind::Cuda,
             // The helpers take 16 blocks each, which is slow here: one is enough.
             multiprocessors: 0,
-            warps_per_multiprocessor: 64,
+            warps_per_multiprocessor: 2048 / wave,
             threads_per_multiprocessor: 2048,
             max_threads_per_block: Some(1024),
             l2_bytes: Bytes(1 << 20),
@@ -141,7 +157,7 @@ impl EmulatedGpu {
             backwards,
             name: name.to_owned(),
         };
-        Arc::new(Self { facts, memory: Arc::new(EmulatedMemory(Mutex::new(state))), order })
+        Arc::new(Self { facts, memory: Arc::new(EmulatedMemory(Mutex::new(state))), order, wave })
     }
 }
 
@@ -282,7 +298,8 @@ impl Gpu for EmulatedGpu {
 
     fn load(&self, source: &KernelSource) -> Result<Arc<dyn Module>, DeviceError> {
         let kernel = source.entry_points.join(", ");
-        let program = Program::compile(source).map_err(|log| DeviceError::Compile { kernel, log })?;
+        let program =
+            Program::compile(source, self.wave).map_err(|log| DeviceError::Compile { kernel, log })?;
         Ok(Arc::new(EmulatedModule { program: Arc::new(program), memory: Arc::clone(&self.memory) }))
     }
 

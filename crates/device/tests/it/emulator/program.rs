@@ -49,11 +49,13 @@ pub(super) fn is_here() -> bool {
 }
 
 impl Program {
-    /// Compiled, unless an earlier run has done that.
+    /// Compiled for warps of 32 threads as CUDA, for waves of 64 as HIP, unless an earlier run has done that.
     ///
     /// # Errors
     /// What the compiler says.
-    pub fn compile(source: &KernelSource) -> Result<Self, String> {
+    pub fn compile(source: &KernelSource, wave: u32) -> Result<Self, String> {
+        let mut source = if wave == 64 { source.clone().for_hip() } else { source.clone() };
+        source.definitions.push(format!("WAVE={wave}"));
         let here = Path::new(HERE);
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("emulated");
         fs::create_dir_all(&folder).unwrap();

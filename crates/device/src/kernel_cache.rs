@@ -5,7 +5,8 @@
 //! kernel is compiled again. An image is code: it is used only if no user but root and this one can have put it there
 //! (`trusted`), and the folder is made for this user alone.
 
-use super::trusted;
+use crate::DeviceError;
+use crate::trusted;
 use sparsight_kernels::{KernelSource, every_candidate, source};
 use sparsight_matrix::Dtype;
 use std::env;
@@ -65,6 +66,29 @@ impl KernelCache {
         }
     }
 
+    /// What `load` makes of the image of `source` for `target`, compiled unless it is kept here. An image that cannot be loaded is
+    /// compiled again.
+    ///
+    /// # Errors
+    /// That of `compile`, or of `load` for what was just compiled.
+    pub(crate) fn loaded<M>(
+        &self,
+        source: &KernelSource,
+        target: &str,
+        load: impl Fn(&[u8]) -> Result<M, DeviceError>,
+        compile: impl FnOnce() -> Result<Vec<u8>, DeviceError>,
+    ) -> Result<M, DeviceError> {
+        let key = key(source, target);
+        if let Some(image) = self.get(key)
+            && let Ok(module) = load(&image)
+        {
+            return Ok(module);
+        }
+        let image = compile()?;
+        self.put(key, &image);
+        load(&image)
+    }
+
     fn file(&self, key: u128) -> Option<PathBuf> {
         Some(self.folder.as_ref()?.join(format!("{key:032x}.kernel")))
     }
@@ -89,9 +113,8 @@ fn write_new(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?.write_all(bytes)
 }
 
-/// Names the image of `source` for `arch` compiled by that version of NVRTC.
-pub fn key(source: &KernelSource, arch: super::Arch, nvrtc: (u32, u32)) -> u128 {
-    let target = format!("sm_{}{} nvrtc {}.{}", arch.0, arch.1, nvrtc.0, nvrtc.1);
+/// Names the image of `source` for a `target`: the chip, and the compiler with its version.
+pub fn key(source: &KernelSource, target: &str) -> u128 {
     let parts = [source.text.as_bytes(), target.as_bytes()];
     hash_parts(parts.into_iter().chain(source.definitions.iter().map(String::as_bytes)))
 }
@@ -131,10 +154,10 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
-    fn the_key_changes_with_source_definitions_architecture_and_compiler() {
+    fn the_key_changes_with_source_definitions_and_target() {
         let source = timing_source();
-        let original = key(&source, (9, 0), (13, 0));
-        assert_eq!(original, key(&source.clone(), (9, 0), (13, 0)));
+        let original = key(&source, "sm_90 nvrtc 13.0");
+        assert_eq!(original, key(&source.clone(), "sm_90 nvrtc 13.0"));
 
         let mut other_text = source.clone();
         other_text.text.push(' ');
@@ -143,11 +166,11 @@ mod tests {
         let mut one_more = source.clone();
         one_more.definitions.push("A=1".to_owned());
         let others = [
-            key(&other_text, (9, 0), (13, 0)),
-            key(&other_definition, (9, 0), (13, 0)),
-            key(&one_more, (9, 0), (13, 0)),
-            key(&source, (8, 0), (13, 0)),
-            key(&source, (9, 0), (12, 9)),
+            key(&other_text, "sm_90 nvrtc 13.0"),
+            key(&other_definition, "sm_90 nvrtc 13.0"),
+            key(&one_more, "sm_90 nvrtc 13.0"),
+            key(&source, "sm_80 nvrtc 13.0"),
+            key(&source, "sm_90 nvrtc 12.9"),
         ];
         assert!(others.iter().all(|other| *other != original));
     }

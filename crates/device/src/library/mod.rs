@@ -1,97 +1,44 @@
-//! Finding the driver, the run-time compiler and cuSPARSE on this machine, without failing when they are absent.
+//! Finding drivers, run-time compilers and libraries of GPUs on this machine, without failing when they are absent.
 //!
-//! cudarc opens all three by name when first used and panics if that fails. So everything here asks first; and the two
-//! libraries, which are often installed where the loader does not look (a CUDA toolkit, a Python package), are looked for
-//! and opened by path; the loader then finds them by name.
+//! The loader is asked by name first. Libraries are often installed where it does not look (a toolkit, a Python package): they are
+//! looked for and opened by path; the loader then finds them by name.
 //!
 //! ```text
 //! loader_path    may the loader be asked by name? Not while LD_LIBRARY_PATH means the current directory
 //! places         absolute folders that the environment, the program and the system name
+//! functions      the functions of a library by their names
 //! trusted        of a file in one of them: can only root and this user have put it there?
 //! ```
 //! What is opened is code that is run at once. None of it comes from an empty, a relative or a world-writable path.
 
+mod functions;
 mod loader_path;
 mod places;
 
+pub(crate) use functions::functions;
+pub(crate) use loader_path::require_safe;
 pub use loader_path::safe_loader_path;
+pub(crate) use places::Toolkit;
 
-use super::trusted::{self, Refusal};
 use crate::DeviceError;
+use crate::trusted::{self, Refusal};
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 use places::Environment;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, OnceLock, PoisonError};
-
-/// Makes sure that the CUDA driver can be opened.
-///
-/// # Errors
-/// [`DeviceError::NoDriver`], [`DeviceError::LoaderPath`].
-pub(super) fn require_driver() -> Result<(), DeviceError> {
-    static FOUND: OnceLock<Result<(), DeviceError>> = OnceLock::new();
-    let found = || {
-        loader_path::require_safe()?;
-        // SAFETY: opens and closes libcuda, whose initialisers do nothing but set up its own data.
-        if unsafe { cudarc::driver::sys::is_culib_present() } { Ok(()) } else { Err(DeviceError::NoDriver) }
-    };
-    FOUND.get_or_init(found).clone()
-}
+use std::sync::{Mutex, PoisonError};
 
 /// A library that is looked for where the loader does not look.
-struct Wanted {
+pub(crate) struct Wanted {
     /// File name up to the version.
-    name: &'static str,
+    pub(crate) name: &'static str,
     /// The file's name, up to the version, of a library that it asks the loader for; it lies in the same folder or in
     /// that of its own Python package.
-    companion: &'static str,
+    pub(crate) companion: &'static str,
+    /// What it is a part of.
+    pub(crate) toolkit: Toolkit,
     /// Checks that the library can be used now.
-    usable: fn() -> bool,
-}
-
-const NVRTC: Wanted =
-    Wanted { name: "libnvrtc.so.", companion: "libnvrtc-builtins.so.", usable: nvrtc_usable };
-
-const CUSPARSE: Wanted =
-    Wanted { name: "libcusparse.so.", companion: "libnvJitLink.so.", usable: cusparse_usable };
-
-/// It asks for none but the system's.
-const NCCL: Wanted = Wanted { name: "libnccl.so.", companion: "libnccl-net.so.", usable: nccl_usable };
-
-/// Functions of cuSPARSE that came with CUDA 12.1 or later: older libraries lack some of them.
-const CUSPARSE_NEEDS: [&str; 2] = ["cusparseCreateSlicedEll", "cusparseSpMV_preprocess"];
-
-/// The loader's name for NCCL.
-pub(super) const NCCL_FILE: &str = "libnccl.so.2";
-
-/// Makes sure that NVRTC can be used; looks for it once in the life of the program.
-///
-/// # Errors
-/// [`DeviceError::NoNvrtc`] with the places that were looked at, [`DeviceError::LoaderPath`].
-pub(super) fn require_nvrtc() -> Result<(), DeviceError> {
-    static FOUND: OnceLock<Result<(), DeviceError>> = OnceLock::new();
-    let found = || NVRTC.require(|searched| DeviceError::NoNvrtc { searched });
-    FOUND.get_or_init(found).clone()
-}
-
-/// Makes sure that cuSPARSE can be used, likewise.
-///
-/// # Errors
-/// [`DeviceError::NoVendor`] with the places that were looked at, [`DeviceError::LoaderPath`].
-pub(super) fn require_cusparse() -> Result<(), DeviceError> {
-    static FOUND: OnceLock<Result<(), DeviceError>> = OnceLock::new();
-    let found = || CUSPARSE.require(|searched| DeviceError::NoVendor { searched });
-    FOUND.get_or_init(found).clone()
-}
-
-/// Makes sure that NCCL can be used, likewise.
-///
-/// # Errors
-/// [`DeviceError::NoNccl`] with the places that were looked at, [`DeviceError::LoaderPath`].
-pub(super) fn require_nccl() -> Result<(), DeviceError> {
-    static FOUND: OnceLock<Result<(), DeviceError>> = OnceLock::new();
-    let found = || NCCL.require(|searched| DeviceError::NoNccl { searched });
-    FOUND.get_or_init(found).clone()
+    pub(crate) usable: fn() -> bool,
 }
 
 /// Folders that the program added, and whether it is too late for more.
@@ -120,38 +67,20 @@ pub fn search_libraries_in(folders: &[PathBuf]) -> bool {
 }
 
 /// Folders that may hold the libraries, in the order in which they are tried. From now on none is added.
-fn folders() -> Vec<PathBuf> {
+fn folders(toolkit: Toolkit) -> Vec<PathBuf> {
     let mut added = ADDED.lock().unwrap_or_else(PoisonError::into_inner);
     added.searched = true;
-    Environment::of_this_program().folders(&added.folders)
-}
-
-fn nvrtc_usable() -> bool {
-    // SAFETY: opens and closes libnvrtc, whose initialisers do nothing but set up its own data.
-    unsafe { cudarc::nvrtc::sys::is_culib_present() }
-}
-
-fn cusparse_usable() -> bool {
-    // SAFETY: opens libcusparse, whose initialisers do nothing but set up its own data, and asks for names alone: none
-    // of the addresses is used.
-    unsafe {
-        cudarc::cusparse::sys::is_culib_present()
-            && CUSPARSE_NEEDS
-                .iter()
-                .all(|name| cudarc::cusparse::sys::culib().get::<*const ()>(name.as_bytes()).is_ok())
-    }
-}
-
-fn nccl_usable() -> bool {
-    // SAFETY: opens libnccl, whose initialisers do nothing but set up its own data.
-    unsafe { Library::new(NCCL_FILE) }.is_ok()
+    Environment::of_this_program().folders(toolkit, &added.folders)
 }
 
 impl Wanted {
     /// Makes sure that the library can be used; `absent` makes an error of the places that were looked at.
-    fn require(&self, absent: impl FnOnce(String) -> DeviceError) -> Result<(), DeviceError> {
-        let folders = folders();
-        loader_path::require_safe()?;
+    ///
+    /// # Errors
+    /// What `absent` makes; [`DeviceError::LoaderPath`].
+    pub(crate) fn require(&self, absent: impl FnOnce(String) -> DeviceError) -> Result<(), DeviceError> {
+        let folders = folders(self.toolkit);
+        require_safe()?;
         self.find(&folders).map_err(absent)
     }
 
@@ -221,7 +150,7 @@ fn open_for_ever(path: &Path) -> Result<bool, Refusal> {
         return Ok(false);
     }
     let real = trusted::trusted(path)?;
-    // SAFETY: NVIDIA's libraries run no code on opening that depends on this program's state.
+    // SAFETY: libraries of GPUs' makers run no code on opening that depends on this program's state.
     match unsafe { Library::open(Some(real.as_path()), RTLD_NOW | RTLD_GLOBAL) } {
         Ok(library) => {
             std::mem::forget(library);
@@ -238,7 +167,12 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     /// Never usable, whatever is opened.
-    const NONE: Wanted = Wanted { name: "libnonesuch.so.", companion: "libbeside.so.", usable: || false };
+    const NONE: Wanted = Wanted {
+        name: "libnonesuch.so.",
+        companion: "libbeside.so.",
+        toolkit: Toolkit::Cuda,
+        usable: || false,
+    };
 
     fn set_mode(path: &Path, mode: u32) {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
@@ -307,24 +241,5 @@ mod tests {
         let found = versions(&folder, NONE.name);
         fs::remove_dir_all(&folder).unwrap();
         assert_eq!(found, ["libnonesuch.so.13", "libnonesuch.so.12"].map(|name| folder.join(name)));
-    }
-
-    #[test]
-    fn folders_are_added_before_the_first_search_alone() {
-        let _ = require_cusparse();
-        assert!(!search_libraries_in(&[env::temp_dir()]));
-    }
-
-    #[test]
-    fn a_missing_library_of_the_vendors_is_an_error_with_a_hint() {
-        match require_cusparse() {
-            Ok(()) => println!("skipped: no library is missing here"),
-            Err(DeviceError::LoaderPath { element }) => println!("skipped: LD_LIBRARY_PATH holds {element}"),
-            Err(error) => {
-                let DeviceError::NoVendor { searched } = &error else { panic!("{error}") };
-                assert!(searched.starts_with("the loader's path"), "{searched}");
-                assert!(error.hint().is_some_and(|hint| hint.contains("nvidia-cusparse")));
-            }
-        }
     }
 }

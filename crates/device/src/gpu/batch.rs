@@ -14,12 +14,10 @@
 //! each product, L2 flushed before the first of them; it holds the cost of two events, about a microsecond, for
 //! every product, which no difference of batches cancels.
 
-use super::context::Context;
-use super::event::Event;
-use super::module::Module;
+use super::driver::Driver;
 use super::shared_words::SharedWords;
+use super::{DeviceArray, Extent, LaunchShape, Memory, Module};
 use crate::DeviceError;
-use crate::gpu::{DeviceArray, Extent, LaunchShape, Memory, Module as _};
 use crate::timing::Caches;
 use sparsight_kernels::HELPER_BLOCK;
 use sparsight_matrix::{Bytes, Seconds};
@@ -34,7 +32,7 @@ const SHORTEST_QUEUE: u32 = 50;
 
 /// After this a spinning kernel gives up. Chosen: queueing 800 launches takes a few milliseconds; a hanging device
 /// would be killed by some drivers after 2 s.
-const SPIN_LIMIT_NS: u64 = 50_000_000;
+const SPIN_LIMIT_MS: u64 = 50;
 
 /// Groups that may come late before the batch is given up.
 const LATE_GROUPS: u32 = 5;
@@ -54,30 +52,34 @@ const FLUSH_FACTOR: u64 = 2;
 /// more or less from 16 times on (docs/measuring.md, "Warm and cold").
 const PASSES: u64 = 16;
 
-/// Measures what is queued in the context's stream.
+/// Device memory that matrices leave alone, beside what flushing the L2 takes. Chosen: modules, the driver's own
+/// growth, and fragments too small for a large array.
+const RESERVE: u64 = 256 << 20;
+
+/// Measures what is queued in the stream of its driver.
 #[derive(Debug)]
-pub(super) struct BatchTimer {
-    context: Arc<Context>,
-    module: Arc<Module>,
+pub(crate) struct BatchTimer<D: Driver> {
+    driver: Arc<D>,
+    module: Arc<dyn Module>,
     /// The last ticket that the host let go; the device polls it.
-    released: SharedWords,
+    released: SharedWords<D>,
     /// The last ticket for which the device waited in vain.
-    timed_out: SharedWords,
+    timed_out: SharedWords<D>,
     /// A word to which a kernel that reads arrays might write, so that its reads cannot be optimised away.
     never: DeviceArray<u32>,
     /// State of the batch; one batch at a time.
-    state: Mutex<State>,
+    state: Mutex<State<D::Event>>,
     l2: Bytes,
     multiprocessors: u32,
 }
 
 /// State that batches keep.
 #[derive(Debug)]
-struct State {
+struct State<E> {
     ticket: u32,
     /// Entries queued behind one spin.
     queue: u32,
-    events: Vec<Event>,
+    events: Vec<E>,
     flush: Option<Flush>,
 }
 
@@ -88,40 +90,45 @@ struct Flush {
     _buffer: DeviceArray<u32>,
 }
 
-impl BatchTimer {
+/// Bytes of `free` ones that a matrix, x and y may take beside a flush of the L2.
+pub(crate) fn available_bytes(free: u64, l2: Bytes) -> u64 {
+    free.saturating_sub(RESERVE + flush_bytes(l2))
+}
+
+/// Bytes that the first cold batch allocates.
+const fn flush_bytes(l2: Bytes) -> u64 {
+    l2.0 * FLUSH_FACTOR
+}
+
+impl<D: Driver> BatchTimer<D> {
     /// `module` is the loaded `timing_source`.
-    pub(super) fn new(
-        context: &Arc<Context>,
-        module: Arc<Module>,
+    pub(crate) fn new(
+        driver: &Arc<D>,
+        module: Arc<dyn Module>,
         l2: Bytes,
         multiprocessors: u32,
     ) -> Result<Self, DeviceError> {
         Ok(Self {
-            context: Arc::clone(context),
+            driver: Arc::clone(driver),
             module,
-            released: SharedWords::new(context, 1)?,
-            timed_out: SharedWords::new(context, 1)?,
-            never: DeviceArray::new(&(Arc::clone(context) as Arc<dyn Memory>), 1)?,
+            released: SharedWords::new(driver, 1)?,
+            timed_out: SharedWords::new(driver, 1)?,
+            never: DeviceArray::new(&(Arc::clone(driver) as Arc<dyn Memory>), 1)?,
             state: Mutex::new(State { ticket: 0, queue: QUEUE, events: Vec::new(), flush: None }),
             l2,
             multiprocessors,
         })
     }
 
-    /// Bytes that the first cold batch allocates.
-    pub(super) const fn flush_bytes(l2: Bytes) -> u64 {
-        l2.0 * FLUSH_FACTOR
-    }
-
     /// Queues the empty kernel.
-    pub(super) fn queue_empty(&self) -> Result<(), DeviceError> {
+    pub(crate) fn queue_empty(&self) -> Result<(), DeviceError> {
         // SAFETY: it takes nothing and does nothing.
         unsafe { self.module.queue(EMPTY, LaunchShape::linear(1, 1), &[], None) }
     }
 
     /// Time of `products` calls of `product` on the device. Each call queues at most `entries` launches or copies
-    /// in the context's stream and does not wait.
-    pub(super) fn time(
+    /// in the driver's stream and does not wait.
+    pub(crate) fn time(
         &self,
         products: u32,
         entries: u32,
@@ -129,7 +136,7 @@ impl BatchTimer {
         touched: &[Extent],
         product: &mut dyn FnMut() -> Result<(), DeviceError>,
     ) -> Result<Seconds, DeviceError> {
-        let _entered = self.context.enter()?;
+        let _entered = self.driver.enter()?;
         let state = &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let each = entries.max(1) + if caches == Caches::Cold { 3 } else { 0 };
         let (mut done, mut late) = (0, 0);
@@ -148,9 +155,8 @@ impl BatchTimer {
                     return Err(DeviceError::Driver {
                         call: "timing a batch".to_owned(),
                         reason: format!(
-                            "the device waited more than {} ms for {count} products to be queued, {late} times \
-                             (is CUDA_LAUNCH_BLOCKING set, or a debugger attached?)",
-                            SPIN_LIMIT_NS / 1_000_000
+                            "the device waited more than {SPIN_LIMIT_MS} ms for {count} products to be queued, {late} times \
+                             (is CUDA_LAUNCH_BLOCKING or AMD_SERIALIZE_KERNEL set, or a debugger attached?)"
                         ),
                     });
                 }
@@ -162,7 +168,7 @@ impl BatchTimer {
     /// Seconds of one group, `None` if it was queued too late. On return, nothing is queued any more.
     fn group(
         &self,
-        state: &mut State,
+        state: &mut State<D::Event>,
         count: u32,
         caches: Caches,
         touched: &[Extent],
@@ -171,7 +177,7 @@ impl BatchTimer {
         // Everything that may wait for the device comes before the spin.
         let pairs = if caches == Caches::Cold { count as usize } else { 1 };
         while state.events.len() < 2 * pairs {
-            state.events.push(Event::new(&self.context)?);
+            state.events.push(self.driver.new_event()?);
         }
         if caches == Caches::Cold && state.flush.is_none() {
             state.flush = Some(self.allocate_flush()?);
@@ -180,14 +186,15 @@ impl BatchTimer {
         state.ticket = state.ticket.wrapping_add(1);
         let State { ticket, events, flush, .. } = &*state;
         let ticket = *ticket;
-        let args = [self.released.address(), u64::from(ticket), self.timed_out.address(), SPIN_LIMIT_NS];
+        let limit = SPIN_LIMIT_MS * self.driver.ticks_per_ms();
+        let args = [self.released.address(), u64::from(ticket), self.timed_out.address(), limit];
         // SAFETY: both words live as long as the timer; the kernel gives up by itself.
         unsafe { self.module.queue(SPIN, LaunchShape::linear(1, 1), &args, None)? };
         let mut queue = || {
             if caches == Caches::Warm {
-                events[0].record(self.context.stream)?;
+                self.driver.record(&events[0])?;
                 (0..count).try_for_each(|_| product())?;
-                return events[1].record(self.context.stream);
+                return self.driver.record(&events[1]);
             }
             for pair in events.chunks_exact(2).take(pairs) {
                 if let Some(flush) = flush {
@@ -196,16 +203,16 @@ impl BatchTimer {
                     // SAFETY: the buffer is as long as its first argument says.
                     unsafe { self.module.queue(READ, shape, &flush.args, None)? };
                 }
-                pair[0].record(self.context.stream)?;
+                self.driver.record(&pair[0])?;
                 product()?;
-                pair[1].record(self.context.stream)?;
+                self.driver.record(&pair[1])?;
             }
             Ok(())
         };
         let queued = queue();
         // Let go and wait, whatever happened: nothing may be left spinning.
         self.released.set(0, ticket);
-        let waited = self.context.synchronize();
+        let waited = self.driver.synchronize();
         queued?;
         waited?;
 
@@ -214,7 +221,7 @@ impl BatchTimer {
         }
         let mut total = 0.0;
         for pair in events.chunks_exact(2).take(pairs) {
-            total += pair[0].seconds_until(&pair[1])?;
+            total += self.driver.seconds_between(&pair[0], &pair[1])?;
         }
         Ok(Some(total))
     }
@@ -222,7 +229,7 @@ impl BatchTimer {
     /// Reads arrays, unless they are so large that a product pushes out what was read.
     fn touch(&self, arrays: &[Extent]) -> Result<(), DeviceError> {
         let bytes: u64 = arrays.iter().map(|array| array.bytes).sum();
-        if bytes > Self::flush_bytes(self.l2) {
+        if bytes > flush_bytes(self.l2) {
             return Ok(());
         }
         let shape = LaunchShape::linear(self.multiprocessors * 8, HELPER_BLOCK);
@@ -235,8 +242,8 @@ impl BatchTimer {
     }
 
     fn allocate_flush(&self) -> Result<Flush, DeviceError> {
-        let memory: Arc<dyn Memory> = Arc::clone(&self.context) as _;
-        let count = Self::flush_bytes(self.l2).div_ceil(FLUSH_ELEMENT).max(1);
+        let memory: Arc<dyn Memory> = Arc::clone(&self.driver) as _;
+        let count = flush_bytes(self.l2).div_ceil(FLUSH_ELEMENT).max(1);
         let buffer = DeviceArray::<u32>::zeroed(&memory, (count * FLUSH_ELEMENT / 4) as usize)?;
         let args = [count, buffer.address(), self.never.address(), 1];
         Ok(Flush { args, _buffer: buffer })

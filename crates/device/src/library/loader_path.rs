@@ -13,7 +13,7 @@
 //! changing the variable changes nothing: who wants to go on starts the program again ([`safe_loader_path`]).
 
 use crate::DeviceError;
-use crate::cuda::trusted;
+use crate::trusted;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -25,7 +25,7 @@ const VARIABLE: &str = "LD_LIBRARY_PATH";
 ///
 /// # Errors
 /// [`DeviceError::LoaderPath`] with the first element that is no place for libraries.
-pub(super) fn require_safe() -> Result<(), DeviceError> {
+pub(crate) fn require_safe() -> Result<(), DeviceError> {
     let value = env::var_os(VARIABLE).unwrap_or_default();
     match elements(&value).find_map(danger) {
         Some(element) => Err(DeviceError::LoaderPath { element }),

@@ -1,4 +1,4 @@
-//! Folders of CUDA toolkits and Python packages, searched for libraries that the loader does not find.
+//! Folders of toolkits and Python packages, searched for libraries that the loader does not find.
 //!
 //! ```text
 //! folders that the program added, and of packages in them
@@ -6,6 +6,10 @@
 //! $CONDA_PREFIX                               lib
 //! $VIRTUAL_ENV or $CONDA_PREFIX               lib/python3*/site-packages/nvidia/cu13/lib (cuda_nvrtc, cusparse, nccl)
 //! the python3 of $PATH, $HOME/.local, /usr    likewise
+//!
+//! of HIP: folders that the program added
+//! $ROCM_PATH, $HIP_PATH, /opt/rocm            lib
+//! $CONDA_PREFIX                               lib
 //! ```
 //! A value that is empty or relative would mean the current directory, to which others may write: it is ignored, and so are
 //! such elements of `PATH`. Nothing is run to find anything.
@@ -15,11 +19,22 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// What a library is a part of, which is where it is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Toolkit {
+    /// Of NVIDIA.
+    Cuda,
+    /// Of AMD.
+    Rocm,
+}
+
 /// The variables that name places.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Environment {
     cuda_path: Option<OsString>,
     cuda_home: Option<OsString>,
+    rocm_path: Option<OsString>,
+    hip_path: Option<OsString>,
     conda_prefix: Option<OsString>,
     virtual_env: Option<OsString>,
     home: Option<OsString>,
@@ -32,6 +47,8 @@ impl Environment {
         Self {
             cuda_path: env::var_os("CUDA_PATH"),
             cuda_home: env::var_os("CUDA_HOME"),
+            rocm_path: env::var_os("ROCM_PATH"),
+            hip_path: env::var_os("HIP_PATH"),
             conda_prefix: env::var_os("CONDA_PREFIX"),
             virtual_env: env::var_os("VIRTUAL_ENV"),
             home: env::var_os("HOME"),
@@ -41,20 +58,30 @@ impl Environment {
 
     /// Folders that are there and may hold the libraries, in the order in which they are tried; all of them absolute.
     /// `added` come first: each as it is, and as one that holds Python packages.
-    pub(super) fn folders(&self, added: &[PathBuf]) -> Vec<PathBuf> {
+    pub(super) fn folders(&self, toolkit: Toolkit, added: &[PathBuf]) -> Vec<PathBuf> {
+        let packages: fn(&Path) -> Vec<PathBuf> = match toolkit {
+            Toolkit::Cuda => |packages| of_packages(packages).to_vec(),
+            Toolkit::Rocm => |_| Vec::new(),
+        };
+        let (variables, usual, libraries): (_, _, &[&str]) = match toolkit {
+            Toolkit::Cuda => (
+                [&self.cuda_path, &self.cuda_home],
+                "/usr/local/cuda",
+                &["lib64", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib"],
+            ),
+            Toolkit::Rocm => ([&self.rocm_path, &self.hip_path], "/opt/rocm", &["lib"]),
+        };
         let mut folders = Vec::new();
         for folder in added {
             folders.push(folder.clone());
-            folders.extend(of_packages(folder));
+            folders.extend(packages(folder));
         }
-        let toolkits =
-            [&self.cuda_path, &self.cuda_home].into_iter().filter_map(|value| absolute(value.as_ref()));
-        for toolkit in toolkits.chain([Path::new("/usr/local/cuda")]) {
-            let libraries = ["lib64", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib"];
-            folders.extend(libraries.map(|name| toolkit.join(name)));
+        let named = variables.into_iter().filter_map(|value| absolute(value.as_ref()));
+        for root in named.chain([Path::new(usual)]) {
+            folders.extend(libraries.iter().map(|name| root.join(name)));
         }
         folders.extend(absolute(self.conda_prefix.as_ref()).map(|prefix| prefix.join("lib")));
-        folders.extend(self.site_packages().iter().flat_map(|packages| of_packages(packages)));
+        folders.extend(self.site_packages().iter().flat_map(|folder| packages(folder)));
         folders.retain(|folder| folder.is_absolute() && folder.is_dir());
         folders
     }
@@ -150,14 +177,34 @@ mod tests {
         let folder = planted("values");
         let named_from_here = relative(&folder);
         assert!(named_from_here.join("lib64").is_dir(), "{}", named_from_here.display());
-        let system = Environment::default().folders(&[]);
+        let system = Environment::default().folders(Toolkit::Cuda, &[]);
         for (place, environment) in ONE_VARIABLE.into_iter().enumerate() {
-            let found = environment(&folder).folders(&[]);
+            let found = environment(&folder).folders(Toolkit::Cuda, &[]);
             assert!(found.iter().any(|place| place.starts_with(&folder)), "{place}: {found:?}");
             assert!(found.iter().all(|place| place.is_absolute()), "{place}: {found:?}");
             for value in [Path::new(""), Path::new("."), named_from_here.as_path()] {
-                assert_eq!(environment(value).folders(&[]), system, "{place}: {}", value.display());
+                assert_eq!(
+                    environment(value).folders(Toolkit::Cuda, &[]),
+                    system,
+                    "{place}: {}",
+                    value.display()
+                );
             }
+        }
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn libraries_of_rocm_are_looked_for_where_its_variables_say() {
+        let folder = planted("rocm");
+        let value = |path: &Path| Some(OsString::from(path));
+        let environment = Environment { rocm_path: value(&folder), ..Environment::default() };
+        assert_eq!(environment.folders(Toolkit::Rocm, &[])[0], folder.join("lib"));
+        assert!(!environment.folders(Toolkit::Cuda, &[]).contains(&folder.join("lib")));
+        for other in [Path::new(""), Path::new("."), &relative(&folder)] {
+            let environment = Environment { hip_path: value(other), ..Environment::default() };
+            let found = environment.folders(Toolkit::Rocm, &[]);
+            assert_eq!(found, Environment::default().folders(Toolkit::Rocm, &[]), "{}", other.display());
         }
         fs::remove_dir_all(&folder).unwrap();
     }
@@ -167,11 +214,11 @@ mod tests {
         let folder = planted("path");
         let with_path = |path: String| Environment { path: Some(path.into()), ..Environment::default() };
         let bin = folder.join("bin").display().to_string();
-        let system = Environment::default().folders(&[]);
+        let system = Environment::default().folders(Toolkit::Cuda, &[]);
         for path in ["", ":", "::bin"] {
-            assert_eq!(with_path(path.to_owned()).folders(&[]), system, "{path}");
+            assert_eq!(with_path(path.to_owned()).folders(Toolkit::Cuda, &[]), system, "{path}");
         }
-        let found = with_path(format!(":{bin}:")).folders(&[]);
+        let found = with_path(format!(":{bin}:")).folders(Toolkit::Cuda, &[]);
         assert!(found.contains(&folder.join("lib/python3.11/site-packages/nvidia/cu13/lib")), "{found:?}");
         fs::remove_dir_all(&folder).unwrap();
     }
@@ -181,7 +228,7 @@ mod tests {
         let folder = planted("added");
         let packages = folder.join("lib/python3.11/site-packages");
         let toolkit = Environment { cuda_path: Some(folder.clone().into()), ..Environment::default() };
-        let found = toolkit.folders(&[PathBuf::new(), relative(&folder), packages.clone()]);
+        let found = toolkit.folders(Toolkit::Cuda, &[PathBuf::new(), relative(&folder), packages.clone()]);
         let expected = [packages.clone(), packages.join("nvidia/cu13/lib"), folder.join("lib64")];
         fs::remove_dir_all(&folder).unwrap();
         assert_eq!(&found[..3], expected);

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 /// A file or folder for which code is not loaded.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Refusal {
+pub(crate) struct Refusal {
     /// The file, or a folder above it.
     path: PathBuf,
     fault: Fault,
@@ -39,7 +39,7 @@ enum Fault {
 impl Refusal {
     /// Text for a list in which `folder` stands already: `writable by everybody`, or of another path
     /// `/opt is writable by everybody`.
-    pub(super) fn beside(&self, folder: &Path) -> String {
+    pub(crate) fn beside(&self, folder: &Path) -> String {
         if self.path == folder { self.fault.to_string() } else { self.to_string() }
     }
 }
@@ -66,7 +66,7 @@ impl fmt::Display for Fault {
 ///
 /// # Errors
 /// The first fault, from the file up.
-pub(super) fn trusted(file: &Path) -> Result<PathBuf, Refusal> {
+pub(crate) fn trusted(file: &Path) -> Result<PathBuf, Refusal> {
     let refusal = |fault| Refusal { path: file.to_owned(), fault };
     if !file.is_absolute() {
         return Err(refusal(Fault::Relative));
@@ -81,7 +81,7 @@ pub(super) fn trusted(file: &Path) -> Result<PathBuf, Refusal> {
 ///
 /// # Errors
 /// As [`trusted`].
-pub(super) fn private(file: &Path) -> Result<PathBuf, Refusal> {
+pub(crate) fn private(file: &Path) -> Result<PathBuf, Refusal> {
     let real = trusted(file)?;
     for place in real.ancestors().take(2) {
         if fs::symlink_metadata(place).is_ok_and(|found| found.mode() & 0o020 != 0) {
@@ -92,7 +92,7 @@ pub(super) fn private(file: &Path) -> Result<PathBuf, Refusal> {
 }
 
 /// Returns whether all users may put a file into `folder`, or another folder in its place; `false` if it does not exist.
-pub(super) fn everybody_may_write(folder: &Path) -> bool {
+pub(crate) fn everybody_may_write(folder: &Path) -> bool {
     let everybody = |refusal: Refusal| refusal.fault == Fault::WritableByEverybody;
     fs::canonicalize(folder).is_ok_and(|real| refusals(&real, 1).any(everybody))
 }
