@@ -96,7 +96,7 @@ impl Gpu {
         let told = |error: DeviceError| error.to_string();
         let name = Cuda::name(index).map_err(told)?;
         let profile = Profile::known_for_gpu(&name, || Cuda::driver().ok());
-        let profile = profile.ok_or_else(|| {
+        let profile = profile.map_err(|error| error.to_string())?.ok_or_else(|| {
             format!(
                 "{name} has no profile, so that nothing is known of it; `sparsight calibrate` measures it"
             )

@@ -1,11 +1,12 @@
-//! Support for bindings to other languages: devices of this machine by name, and processes that were forked.
+//! Support for bindings to other languages: devices of this machine by name, processes that were forked, and where the library lies.
 //!
 //! A process that was forked from one in which this library has worked has none of its parent's threads, and cannot use its GPU.
 //! Programs in Rust start new processes, but hosts of a binding fork. A binding calls [`begin`] before it asks threads or a driver,
 //! so that a child gets an error and does not wait for ever; locks that a thread of the parent held stay locked in the child.
 
-use std::process;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::{env, fs, process};
 use thiserror::Error;
 
 /// The error of a child of the process that began to work.
@@ -32,6 +33,41 @@ pub fn begin() -> Result<(), Forked> {
 pub fn is_child() -> bool {
     let owner = OWNER.load(Ordering::Relaxed);
     owner != 0 && owner != process::id()
+}
+
+/// The folder of the file that holds this code: of the program, or on Linux of the dynamic library that is loaded. `None` where the
+/// system does not say.
+///
+/// ```text
+/// 7f2e...-7f2e... r-xp 00001000 08:01 1234     /usr/lib/libsparsight.so.0.1      a line of /proc/self/maps
+/// ```
+pub fn own_folder() -> Option<PathBuf> {
+    let file = mapped_file(own_folder as *const () as usize).or_else(|| env::current_exe().ok())?;
+    Some(file.parent()?.to_owned())
+}
+
+/// The file that lies at this address; `None` where there is no `/proc`.
+#[cfg(unix)]
+fn mapped_file(address: usize) -> Option<PathBuf> {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let maps = fs::read("/proc/self/maps").ok()?;
+    let holds = |line: &&[u8]| {
+        let range = line.split(|byte| *byte == b' ').next()?;
+        let (from, to) = str::from_utf8(range).ok()?.split_once('-')?;
+        let ends = usize::from_str_radix(from, 16).ok()?..usize::from_str_radix(to, 16).ok()?;
+        Some(ends.contains(&address))
+    };
+    let line = maps.split(|byte| *byte == b'\n').find(|line| holds(line) == Some(true))?;
+    let path = &line[line.iter().position(|byte| *byte == b'/')?..];
+    // Of a file that was replaced since, the loader's copy stays.
+    let path = path.strip_suffix(b" (deleted)").unwrap_or(path);
+    Some(OsStr::from_bytes(path).into())
+}
+
+#[cfg(not(unix))]
+fn mapped_file(_: usize) -> Option<PathBuf> {
+    None
 }
 
 /// A device of this machine.
@@ -74,6 +110,15 @@ mod tests {
         assert!(!is_child());
         assert_eq!((begin(), begin()), (Ok(()), Ok(())));
         assert!(!is_child());
+    }
+
+    #[test]
+    fn the_code_of_a_program_lies_where_the_program_does() {
+        let program = env::current_exe().unwrap();
+        assert_eq!(own_folder().as_deref(), program.parent());
+        let here = mapped_file(own_folder as *const () as usize);
+        assert!(here.is_none() || here == Some(program), "{here:?}");
+        assert_eq!(mapped_file(0), None);
     }
 
     #[test]
