@@ -1,4 +1,4 @@
-//! The C example, built by what pkg-config and CMake are told of an installed library, in a folder that was moved since.
+//! The C example, built by what pkg-config and cmake are told of an installed library, in a folder that was moved since.
 
 use crate::compile::{compiler, done, dynamic_library, first_of, folder, ran, words};
 use std::fs;
