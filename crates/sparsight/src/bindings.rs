@@ -35,15 +35,17 @@ pub fn is_child() -> bool {
     owner != 0 && owner != process::id()
 }
 
-/// The folder of the file that holds this code: of the program, or on Linux of the dynamic library that is loaded. `None` where the
-/// system does not say.
+/// The folder of the file that holds this code: of the program, or of the dynamic library that is loaded. `None` where the system does
+/// not say.
 ///
 /// ```text
 /// 7f2e...-7f2e... r-xp 00001000 08:01 1234     /usr/lib/libsparsight.so.0.1      a line of /proc/self/maps
 /// ```
+/// Without `/proc` the loader is asked, which knows a program by the name alone that it was started by.
 pub fn own_folder() -> Option<PathBuf> {
-    let file = mapped_file(own_folder as *const () as usize).or_else(|| env::current_exe().ok())?;
-    Some(file.parent()?.to_owned())
+    let here = own_folder as *const ();
+    let file = mapped_file(here as usize).or_else(|| loaded_file(here));
+    Some(file.or_else(|| env::current_exe().ok())?.parent()?.to_owned())
 }
 
 /// The file that lies at this address; `None` where there is no `/proc`.
@@ -65,8 +67,32 @@ fn mapped_file(address: usize) -> Option<PathBuf> {
     Some(OsStr::from_bytes(path).into())
 }
 
+/// The file in which this address lies, as the loader has opened it; `None` if it says a relative path.
+#[cfg(unix)]
+fn loaded_file(address: *const ()) -> Option<PathBuf> {
+    use std::ffi::{CStr, OsStr};
+    use std::mem::MaybeUninit;
+    use std::os::unix::ffi::OsStrExt;
+    let mut found = MaybeUninit::<libc::Dl_info>::uninit();
+    // SAFETY: `found` is a place for the answer. If there is one, it is written, and the name is text that lives as long as
+    // the object is loaded, which this code is part of.
+    let name = unsafe {
+        if libc::dladdr(address.cast(), found.as_mut_ptr()) == 0 {
+            return None;
+        }
+        CStr::from_ptr(found.assume_init().dli_fname)
+    };
+    let path = PathBuf::from(OsStr::from_bytes(name.to_bytes()));
+    path.is_absolute().then_some(path)
+}
+
 #[cfg(not(unix))]
 fn mapped_file(_: usize) -> Option<PathBuf> {
+    None
+}
+
+#[cfg(not(unix))]
+fn loaded_file(_: *const ()) -> Option<PathBuf> {
     None
 }
 
@@ -117,8 +143,11 @@ mod tests {
         let program = env::current_exe().unwrap();
         assert_eq!(own_folder().as_deref(), program.parent());
         let here = mapped_file(own_folder as *const () as usize);
-        assert!(here.is_none() || here == Some(program), "{here:?}");
+        assert!(here.is_none() || here.as_ref() == Some(&program), "{here:?}");
         assert_eq!(mapped_file(0), None);
+        // The name by which a test program is started is absolute.
+        assert_eq!(loaded_file(own_folder as *const ()), Some(program));
+        assert_eq!(loaded_file(std::ptr::null()), None);
     }
 
     #[test]
