@@ -4,7 +4,6 @@ use crate::arguments::{Out, free, text};
 use crate::error::guarded;
 use crate::failure::Failure;
 use crate::threads;
-use sparsight::Profile;
 use sparsight::bindings::{self, LocalDevice};
 use sparsight::device::cpu::Cpu;
 use sparsight::device::cuda::Cuda;
@@ -12,6 +11,7 @@ use sparsight::device::gpu::ConvertOn;
 use sparsight::device::hip::Hip;
 use sparsight::device::{Device, DeviceError};
 use sparsight::matrix::Scalar;
+use sparsight::{Error, Profile};
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -25,7 +25,7 @@ pub(crate) fn gpu_name(index: usize) -> Result<String, DeviceError> {
 }
 
 /// The shipped profile, or the calibration made before, of the GPU with that name.
-pub(crate) fn known_profile(gpu: &str) -> Option<Profile> {
+pub(crate) fn known_profile(gpu: &str) -> Result<Option<Profile>, Error> {
     Profile::known_for_gpu(gpu, || Cuda::driver().ok())
 }
 
@@ -75,7 +75,7 @@ impl Opened {
 /// Opens a GPU that converts where its profile, if known, found it faster.
 fn open_gpu(index: usize) -> Result<Cuda, Failure> {
     let mut gpu = Cuda::open_without_rates(index)?;
-    let known = known_profile(&gpu.facts().name).and_then(|profile| profile.device.converts_from_nnz);
+    let known = known_profile(&gpu.facts().name)?.and_then(|profile| profile.device.converts_from_nnz);
     if let Some(from) = known {
         gpu.convert_on(ConvertOn::From(from));
     }

@@ -36,8 +36,8 @@ fn find(name: Option<&str>) -> Result<Known, Failure> {
 fn profile_of(name: Option<&str>) -> Result<Profile, Failure> {
     let Some(name) = name else {
         threads::refuse_forked()?;
-        let of_this_machine = device::gpu_name(0).ok().and_then(|gpu| device::known_profile(&gpu));
-        return match of_this_machine {
+        let of_this_machine = device::gpu_name(0).ok().map(|gpu| device::known_profile(&gpu));
+        return match of_this_machine.transpose()?.flatten() {
             Some(profile) => Ok(profile),
             None => Ok(Profile::shipped(Profile::DEFAULT)?),
         };
@@ -46,7 +46,7 @@ fn profile_of(name: Option<&str>) -> Result<Profile, Failure> {
         Some(LocalDevice::Gpu(index)) => {
             threads::refuse_forked()?;
             let gpu = device::gpu_name(index)?;
-            device::known_profile(&gpu).map_or_else(|| calibrated(index), Ok)
+            device::known_profile(&gpu)?.map_or_else(|| calibrated(index), Ok)
         }
         // GPUs of AMD are not calibrated yet: no profile has that name.
         Some(LocalDevice::Cpu | LocalDevice::Hip(_)) | None => Ok(Profile::find(name)?),

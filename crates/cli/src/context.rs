@@ -7,6 +7,8 @@ use crate::printer::Printer;
 use crate::workers;
 use sparsight::matrix::Dtype;
 use sparsight::matrix::io::PatternValues;
+use std::ffi::OsString;
+use std::sync::OnceLock;
 
 /// Common flags and what is set up by them.
 pub(crate) struct Context {
@@ -67,9 +69,17 @@ impl Context {
     }
 }
 
+/// Name and arguments of the program.
+static WORDS: OnceLock<Vec<OsString>> = OnceLock::new();
+
+/// Keeps name and arguments of the program for [`command_as_typed`], and returns them.
+pub(crate) fn typed(words: Vec<OsString>) -> &'static [OsString] {
+    WORDS.get_or_init(|| words)
+}
+
 /// The command that was given, quoted for a shell, so that it can be given again.
 pub(crate) fn command_as_typed() -> String {
-    let words = std::env::args_os().skip(1).map(|word| quoted(&word.to_string_lossy()));
+    let words = WORDS.get().into_iter().flatten().skip(1).map(|word| quoted(&word.to_string_lossy()));
     std::iter::once("sparsight".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }
 

@@ -346,8 +346,8 @@ impl ProfileFlags {
         }
         match &self.device {
             Some(device) if device.is_here() => {
-                let shipped = device.gpu_name()?.and_then(|name| Profile::shipped_for_gpu(&name));
-                match shipped {
+                let shipped = device.gpu_name()?.map(|name| Profile::shipped_for_gpu(&name));
+                match shipped.transpose()?.flatten() {
                     Some(profile) => Ok(profile),
                     None => {
                         calibration::find_or_measure(device.calibration_target()?, device, dtype, context)
@@ -367,7 +367,7 @@ impl ProfileFlags {
                     }),
                 other => other.into(),
             }),
-            None => of_this_machine(context)
+            None => of_this_machine(context)?
                 .map_or_else(|| Profile::find(Profile::DEFAULT).map_err(Failure::from), Ok),
         }
     }
@@ -448,9 +448,9 @@ fn meant(name: &str) -> Option<&'static str> {
 }
 
 /// The profile of the first GPU here, if it is shipped or was calibrated before.
-fn of_this_machine(context: &Context) -> Option<Profile> {
-    let name = Cuda::name(0).ok()?;
-    let found = Profile::known_for_gpu(&name, || Cuda::driver().ok());
+fn of_this_machine(context: &Context) -> Result<Option<Profile>, Failure> {
+    let Ok(name) = Cuda::name(0) else { return Ok(None) };
+    let found = Profile::known_for_gpu(&name, || Cuda::driver().ok())?;
     match &found {
         Some(Profile { rescaled: Some(_), folder: Some(folder), .. }) => {
             context.printer.detail(format_args!("calibration of this GPU: {}", folder.display()));
@@ -458,7 +458,7 @@ fn of_this_machine(context: &Context) -> Option<Profile> {
         Some(_) => {}
         None => context.printer.note(unknown(&shown(&name), &command_as_typed())),
     }
-    found
+    Ok(found)
 }
 
 /// The note about a GPU here that has no profile, with the command that calibrates it.

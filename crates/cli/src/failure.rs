@@ -6,7 +6,6 @@ use sparsight::device::DeviceError;
 use sparsight::matrix::gallery::GalleryError;
 use sparsight::matrix::io::ReadError;
 use std::io::ErrorKind;
-use std::process::ExitCode;
 
 /// The exit code of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,12 +20,6 @@ pub(crate) enum Exit {
     Device = 3,
     /// Ctrl-C: what shells expect of a program ended by SIGINT, 128 + 2.
     Interrupted = 130,
-}
-
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
-        Self::from(exit as u8)
-    }
 }
 
 /// Why a command failed.

@@ -3,10 +3,12 @@
 use crate::rules::Rules;
 use crate::worker;
 use sparsight::Profile;
+use sparsight::bindings::own_folder;
 use sparsight::device::DeviceError;
-use sparsight::device::cuda::{Cuda, RowLengthCounter, Stopwatch};
+use sparsight::device::cuda::{self, Cuda, RowLengthCounter, Stopwatch};
 use std::collections::HashMap;
 use std::panic::catch_unwind;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 /// A GPU, in the context in which the program uses it.
@@ -91,12 +93,19 @@ pub(crate) fn left() -> Vec<String> {
         .collect()
 }
 
+/// The folder of Python packages in which this library lies, if it does: the extras cu12 and cu13 bring NVRTC there.
+fn packages() -> Option<PathBuf> {
+    let packages = own_folder()?.parent()?.to_owned();
+    packages.to_str().is_some_and(|name| name.ends_with("-packages")).then_some(packages)
+}
+
 impl Gpu {
     fn open(context: usize, index: usize) -> Result<Self, String> {
         let told = |error: DeviceError| error.to_string();
+        cuda::search_libraries_in(packages().as_slice());
         let name = Cuda::name(index).map_err(told)?;
         let profile = Profile::known_for_gpu(&name, || Cuda::driver().ok());
-        let profile = profile.ok_or_else(|| {
+        let profile = profile.map_err(|error| error.to_string())?.ok_or_else(|| {
             format!(
                 "{name} has no profile, so that nothing is known of it; `sparsight calibrate` measures it"
             )

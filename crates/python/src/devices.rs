@@ -96,7 +96,7 @@ fn gpu(index: usize) -> Result<Cuda, Failure> {
     }
     let mut gpu = Cuda::open_without_rates(index)?;
     // Where its profile knows from which size on the GPU converts faster.
-    let known = of_gpu(&gpu.facts().name).and_then(|profile| profile.device.converts_from_nnz);
+    let known = of_gpu(&gpu.facts().name)?.and_then(|profile| profile.device.converts_from_nnz);
     if let Some(from) = known {
         gpu.convert_on(ConvertOn::From(from));
     }
@@ -198,12 +198,12 @@ fn shipped(name: &str) -> Result<Arc<Profile>, Failure> {
 }
 
 /// Profile for the GPU with that driver name: a shipped one, or a calibration that was made before.
-fn of_gpu(name: &str) -> Option<Arc<Profile>> {
+fn of_gpu(name: &str) -> Result<Option<Arc<Profile>>, Failure> {
     // Kept under its own name, so that it is read once however it is asked for.
     if let Some(known) = Profile::shipped_name_for_gpu(name) {
-        return shipped(known).ok();
+        return shipped(known).map(Some);
     }
-    kept(name_kept(name), || Ok(Profile::known_for_gpu(name, || Cuda::driver().ok()))).ok().flatten()
+    Ok(kept(name_kept(name), || Profile::known_for_gpu(name, || Cuda::driver().ok()))?)
 }
 
 /// Calibration of this processor.
@@ -222,13 +222,13 @@ fn name_kept(gpu: &str) -> String {
 /// name, that of the first GPU here if it is known, else the default.
 pub(crate) fn profile_for(device: Option<&str>) -> Result<Arc<Profile>, Failure> {
     let Some(device) = device else {
-        let of_this_machine = Cuda::name(0).ok().and_then(|name| of_gpu(&name));
-        return of_this_machine.map_or_else(|| shipped(Profile::DEFAULT), Ok);
+        let of_this_machine = Cuda::name(0).ok().map(|name| of_gpu(&name));
+        return of_this_machine.transpose()?.flatten().map_or_else(|| shipped(Profile::DEFAULT), Ok);
     };
     match LocalDevice::named(device) {
         Some(LocalDevice::Gpu(index)) => {
             let name = Cuda::name(index)?;
-            of_gpu(&name).ok_or_else(|| {
+            of_gpu(&name)?.ok_or_else(|| {
                 // What is uncalibrated the package calibrates, with a warning.
                 let kind = if may_calibrate() { Kind::Uncalibrated } else { Kind::NoProfile };
                 let seconds = CALIBRATION_BUDGET.0;
@@ -257,7 +257,9 @@ fn no_hip_profile(device: &str) -> Failure {
 /// The first GPU here, if nothing is known of it: advice that names no device is then for another one.
 #[pyfunction]
 pub(crate) fn unknown_gpu(py: Python<'_>) -> PyResult<Option<String>> {
-    forked::work(py, || Cuda::name(0).ok().filter(|name| of_gpu(name).is_none()))
+    // What cannot be read is an error of the advice that follows.
+    let is_unknown = |name: &String| matches!(of_gpu(name), Ok(None));
+    forked::work(py, || Cuda::name(0).ok().filter(is_unknown))
 }
 
 /// Number of the GPU in whose memory an address lies; None if every GPU may read it or the driver does not know it.

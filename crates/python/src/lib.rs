@@ -4,6 +4,7 @@
 //! ```text
 //! python/sparsight   which library is this array of, is it right, where does it lie      addresses and buffers
 //!   _core            Matrix, Advice, Prepared; the interpreter is free while they work   the library sparsight
+//!   program          the program, which runs in place of the interpreter                 the crate sparsight-cli
 //! ```
 
 mod addresses;
@@ -19,6 +20,7 @@ mod matrix;
 mod on_gpus;
 mod pieces;
 mod prepared;
+mod program;
 mod ranks;
 mod resident;
 mod typed;
@@ -44,6 +46,8 @@ mod _core {
     use super::pieces::Piece;
     #[pymodule_export]
     use super::prepared::{Prepared, prepare};
+    #[pymodule_export]
+    use super::program::run_program;
     #[pymodule_export]
     use super::ranks::{Rank, nccl_identity, prepare_rank};
     #[pymodule_export]

@@ -28,7 +28,7 @@ def fake_driver(tmp_path_factory):
 
 def python(program, fake_driver, cache, **more):
     """What a Python says on stdout that finds that driver, and no NVRTC but one that the system itself names."""
-    program = "import sparsight\nfrom sparsight import _plan\n_plan._told = True\n" + textwrap.dedent(program)
+    program = "import sparsight\nfrom sparsight import _libraries\n_libraries._told = True\n" + textwrap.dedent(program)
     paths = ("CUDA_PATH", "CUDA_HOME", "CUDA_ROOT", "CONDA_PREFIX", "VIRTUAL_ENV")
     environment = {name: value for name, value in os.environ.items() if name not in paths}
     environment |= {"LD_LIBRARY_PATH": str(fake_driver), "SPARSIGHT_CACHE": str(cache), **more}

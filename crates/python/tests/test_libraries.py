@@ -6,7 +6,7 @@ import types
 import pytest
 
 import sparsight
-from sparsight import _plan
+from sparsight import _libraries
 
 
 def module(name, **contents):
@@ -19,8 +19,8 @@ def module(name, **contents):
 def looked_in(monkeypatch):
     """The folders that Rust is told of, by a package that has not told it yet."""
     told = []
-    monkeypatch.setattr(_plan, "_told", False)
-    monkeypatch.setattr(_plan._core, "search_libraries_in", told.extend)
+    monkeypatch.setattr(_libraries, "_told", False)
+    monkeypatch.setattr(_libraries._core, "search_libraries_in", told.extend)
     return told
 
 
@@ -38,19 +38,19 @@ def test_pathfinder_is_asked_for_nvrtc_where_no_package_has_it(looked_in, monkey
     for name, made in of_pathfinder(load).items():
         monkeypatch.setitem(sys.modules, name, made)
     packages = tmp_path / "site-packages"
-    monkeypatch.setattr(_plan.site, "getsitepackages", lambda: [str(packages)])
-    monkeypatch.setattr(_plan.site, "getusersitepackages", lambda: str(packages))
-    monkeypatch.setattr(_plan.sys, "path", [str(packages)])
-    _plan.tell_where_libraries_are()
+    monkeypatch.setattr(_libraries.site, "getsitepackages", lambda: [str(packages)])
+    monkeypatch.setattr(_libraries.site, "getusersitepackages", lambda: str(packages))
+    monkeypatch.setattr(_libraries.sys, "path", [str(packages)])
+    _libraries.tell_where_libraries_are()
     assert asked == ["nvrtc"] and looked_in == [str(packages), str(tmp_path / "lib")], "after the packages"
-    _plan.tell_where_libraries_are()
+    _libraries.tell_where_libraries_are()
     assert len(asked) == 1, "once"
     nvrtc = packages / "nvidia" / "cu13" / "lib" / "libnvrtc.so.13"
     nvrtc.parent.mkdir(parents=True)
     nvrtc.touch()
-    _plan._told = False
+    _libraries._told = False
     looked_in.clear()
-    _plan.tell_where_libraries_are()
+    _libraries.tell_where_libraries_are()
     assert len(asked) == 1 and looked_in == [str(packages)], "it would look there first"
 
 
@@ -63,11 +63,11 @@ def test_a_pathfinder_that_finds_nothing_is_no_fault(fault, looked_in, monkeypat
 
     for name, made in of_pathfinder(load).items():
         monkeypatch.setitem(sys.modules, name, made)
-    assert _plan._folder_by_pathfinder() == []
+    assert _libraries._folder_by_pathfinder() == []
     monkeypatch.setitem(sys.modules, "cuda.pathfinder", None)
-    assert _plan._folder_by_pathfinder() == [], "not installed"
+    assert _libraries._folder_by_pathfinder() == [], "not installed"
 
 
 def test_the_processor_needs_no_nvrtc(looked_in, grid):
     sparsight.plan(grid).prepare("cpu")
-    assert looked_in == [] and not _plan._told
+    assert looked_in == [] and not _libraries._told

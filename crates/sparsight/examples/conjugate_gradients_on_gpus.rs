@@ -104,7 +104,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let gpus: Vec<Cuda> =
         own(count, ranks.as_ref())?.map(Cuda::open_without_rates).collect::<Result<_, _>>()?;
     let name = &gpus.first().ok_or("no GPU")?.facts().name;
-    let profile = Profile::shipped_for_gpu(name).ok_or("a GPU without a profile")?;
+    let profile = Profile::shipped_for_gpu(name)?.ok_or("a GPU without a profile")?;
     let known = KnownLinks::read(Path::new(links))?;
     let advisor = Advisor::new(&profile);
     let distributed = advisor.distribute(&a, count, &Deal::InOrder, &known.links, &Objective::default())?;

@@ -70,6 +70,20 @@ pub enum Error {
         /// Existing names.
         shipped: String,
     },
+    /// The file with the models of the shipped profiles is missing: this was built without the feature `shipped-profiles`.
+    #[error("sparsight-profiles.tar was not found (looked for: {})", listed(looked))]
+    NoProfilesFile {
+        /// Where it was looked for.
+        looked: Vec<PathBuf>,
+    },
+    /// The file with the models of the shipped profiles is of another build, cut off or damaged.
+    #[error("{}: {reason}", path.display())]
+    ProfilesFile {
+        /// The file.
+        path: PathBuf,
+        /// Description of the fault.
+        reason: String,
+    },
     /// The name of a GPU that is not NVIDIA's.
     #[error("'{name}' is the name of a GPU of {vendor}: GPUs are NVIDIA's today")]
     OtherVendor {
@@ -207,6 +221,10 @@ impl Error {
             Self::OtherVendor { .. } => {
                 "nothing that is known carries over to it; nvidia-h200 answers for an H200, and cpu for this machine's processor"
             }
+            Self::NoProfilesFile { .. } | Self::ProfilesFile { .. } => {
+                "the models of the shipped profiles are in this file: install sparsight again, with it, or name that of this \
+                 build by SPARSIGHT_PROFILES_FILE=FILE"
+            }
             Self::Lacking { profile, missing } => return Some(missing.hint(profile)),
             Self::NotShipped { profile, .. } => {
                 return Some(format!(
@@ -254,6 +272,11 @@ impl Error {
 
 /// Advice on a damaged journal.
 const REPAIR: &str = "`sparsight lab repair DIR` keeps every record that can be read, and the file as it is under another name";
+
+/// Paths, for a sentence.
+fn listed(paths: &[PathBuf]) -> String {
+    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+}
 
 /// The last part of a path.
 fn name_of(path: &Path) -> Cow<'_, str> {

@@ -3,4 +3,5 @@
 mod c_program;
 mod calls;
 mod compile;
+mod packages;
 mod plug_ins;

@@ -53,7 +53,7 @@ impl Args {
             remarks.push(format!("parts of {name}: {name}/smM with M multiprocessors, {sizes}"));
             here.push(DeviceHere {
                 id: name.to_string(),
-                profile: Profile::shipped_for_gpu(&facts.name).map(|profile| profile.name),
+                profile: Profile::shipped_for_gpu(&facts.name)?.map(|profile| profile.name),
                 facts,
                 parts: parts.map_or_else(|_| Vec::new(), |sizes| sizes.as_slice().to_vec()),
             });

@@ -20,6 +20,7 @@ use crate::context::Context;
 use crate::failure::{Exit, Failure};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use std::ffi::OsString;
 use std::fmt::Write;
 
 /// Predicts, before anything is run, how fast y = A x will be on a GPU or a CPU in every storage format, kernel and block size.
@@ -75,13 +76,13 @@ const GROUPS: [(&str, &[&str]); 4] = [
 ];
 
 impl Args {
-    /// Parses the command line.
+    /// Parses the command line: the program's name and arguments.
     ///
     /// # Errors
     /// Wrong flags, or a request for help or the version.
-    pub(crate) fn of_command_line() -> Result<Self, clap::Error> {
+    pub(crate) fn of(words: &[OsString]) -> Result<Self, clap::Error> {
         let mut command = grouped(Self::command());
-        let mut matches = command.try_get_matches_from_mut(std::env::args_os())?;
+        let mut matches = command.try_get_matches_from_mut(words)?;
         Self::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
     }
 

@@ -1,6 +1,7 @@
 //! `sparsight run`: a program whose sparse products sparsight makes faster.
 
 use crate::failure::{Exit, Failure};
+use sparsight::bindings::own_folder;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -8,7 +9,7 @@ use std::process::Command;
 
 /// The library that stands in front of cuSPARSE.
 const LIBRARY: &str = "libsparsight_cusparse.so";
-/// Names the library, where it does not lie beside this program.
+/// Names the library, where it does not lie beside this program or Python package.
 const PLACE: &str = "SPARSIGHT_CUSPARSE_LIBRARY";
 
 /// Run a program, with its cuSPARSE products by sparsight where that is faster
@@ -70,7 +71,7 @@ fn start(_: Command, _: &OsStr) -> Failure {
 
 /// The absolute path of the library.
 fn library() -> Result<PathBuf, Failure> {
-    let own = env::current_exe().ok().and_then(|program| Some(program.parent()?.to_owned()));
+    let own = own_folder();
     let beside = own.iter().flat_map(|folder| [folder.join(LIBRARY), folder.join("../lib").join(LIBRARY)]);
     let named = env::var_os(PLACE).filter(|place| !place.is_empty()).map(PathBuf::from);
     let mut places: Vec<PathBuf> = named.map_or_else(|| beside.collect(), |named| vec![named]);
@@ -78,7 +79,9 @@ fn library() -> Result<PathBuf, Failure> {
         places.dedup();
         let looked: Vec<String> = places.iter().map(|place| place.display().to_string()).collect();
         let text = format!("{LIBRARY} was not found (looked for: {})", looked.join(", "));
-        let hint = format!("`cargo build --release -p sparsight-cusparse` makes it; {PLACE}=FILE names it");
+        let hint = format!(
+            "wheels and archives of a release have it; `cargo build --release -p sparsight-cusparse` makes it, and {PLACE}=FILE names it"
+        );
         return Err(Failure::input(text).hinted(hint));
     };
     let found = found.canonicalize().unwrap_or_else(|_| found.clone());

@@ -510,7 +510,7 @@ def calibrate(device: str = "cuda:0", progress: Callable[[int, str], None] | Non
     ------
     NoGpu, NoProfile
     """
-    from ._plan import tell_where_libraries_are
+    from ._libraries import tell_where_libraries_are
 
     tell_where_libraries_are()
     reached = 0

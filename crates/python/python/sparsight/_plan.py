@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import glob
 import os
-import site
-import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, overload
 
 from . import _core
 from ._advice import advice_of, duration, mixed
 from ._errors import Infeasible, SparsightError
+from ._libraries import tell_where_libraries_are
 from ._matrix import as_matrix
 
 if TYPE_CHECKING:
@@ -307,32 +305,3 @@ def plan(
         turned = matrix._transposed()
         made.transposed = Plan(turned, advice_of(turned, *asked), asked)
     return made
-
-
-_told = False
-
-
-def tell_where_libraries_are():
-    """NVRTC may lie among the packages of this Python: with torch, CuPy, or the extras cu12 and cu13; or where NVIDIA's own
-    ``cuda.pathfinder`` finds it, as in a conda environment.
-    """
-    global _told
-    if not _told:
-        folders = [*site.getsitepackages(), site.getusersitepackages(), *sys.path]
-        folders = [one for one in dict.fromkeys(folders) if one.endswith("-packages")]
-        # The packages of NVIDIA are where pathfinder looks first, and it takes longer.
-        known = any(glob.glob(os.path.join(glob.escape(one), "nvidia", "*", "lib", "libnvrtc.so.*")) for one in folders)
-        _core.search_libraries_in(folders if known else [*folders, *_folder_by_pathfinder()])
-        _told = True
-
-
-def _folder_by_pathfinder():
-    """The folder of NVRTC as ``cuda.pathfinder`` says, if that is installed and finds one. It loads it: what is loaded is used."""
-    try:
-        from cuda.pathfinder import load_nvidia_dynamic_lib
-
-        path = load_nvidia_dynamic_lib("nvrtc").abs_path
-    except Exception:
-        # Not installed, of another version, or nothing found: the places that we know are looked at as ever.
-        return []
-    return [os.path.dirname(path)] if path else []

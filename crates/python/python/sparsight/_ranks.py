@@ -191,7 +191,7 @@ class Group:
 def prepared_by_ranks(plan, ranks, device, parts, links):
     """The operator of this process; all processes of the group call it. What goes wrong in one is an error in all."""
     from ._on_gpus import gpus_of, links_file, parts_of
-    from ._plan import tell_where_libraries_are
+    from ._libraries import tell_where_libraries_are
 
     group = Group(ranks)
 

@@ -277,7 +277,7 @@ mod tests {
 
     #[test]
     fn ranks_that_planned_otherwise_are_told_what_differs() {
-        let profile = Profile::shipped_for_gpu("NVIDIA H200").unwrap();
+        let profile = Profile::shipped_for_gpu("NVIDIA H200").unwrap().unwrap();
         let rate = LinkRate { latency_s: Seconds(1e-5), per_peer_s: Seconds(0.0), bytes_per_s: 1e11 };
         let links = Links {
             gpus_per_host: 2,

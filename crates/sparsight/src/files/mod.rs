@@ -1,5 +1,7 @@
-//! Files of a profile: JSON documents that begin with their schema, TOML that people write, and the writing of whole files.
+//! Files of a profile: JSON documents that begin with their schema, TOML that people write, the models of the shipped profiles, and
+//! the writing of whole files.
 
+pub(crate) mod profiles_file;
 pub mod whole_file;
 pub(crate) mod written_number;
 

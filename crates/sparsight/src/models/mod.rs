@@ -17,7 +17,7 @@ pub use index::{IndexedModel, KnownKernels, MODELS_SCHEMA, ModelsIndex};
 pub use learned::Learned;
 pub use registry::{LearnedKind, add_models};
 
-pub(crate) use model_file::{Files, Source};
+pub(crate) use model_file::Source;
 
 use crate::Error;
 use crate::files::{self, whole_file};
@@ -250,8 +250,8 @@ impl Models {
         }
         let Some(packed) = self.held.source.read(&indexed.file)? else { return Ok(None) };
         if model_file::crc32(&packed) != Some(indexed.crc32) {
-            let reason = "is cut off, or of another fit than the index.json beside it".to_owned();
-            return Err(Error::Damaged { path, reason });
+            let reason = "is cut off, or of another fit than the index.json beside it";
+            return Err(self.held.source.damaged(&indexed.file, reason));
         }
         let model = read(&path, &packed)?;
         Ok(Some(place.get_or_init(|| model)))

@@ -8,6 +8,7 @@
 //! The checksum over all of it is the one that gzip puts at the end, and that the index knows.
 
 use crate::Error;
+use crate::files::profiles_file::ProfilesFile;
 use flate2::Compression;
 use flate2::bufread::GzDecoder;
 use flate2::write::GzEncoder;
@@ -74,16 +75,13 @@ pub(super) fn crc32(packed: &[u8]) -> Option<u32> {
     Some(u32::from_le_bytes([*a, *b, *c, *d]))
 }
 
-/// Files by their names.
-pub(crate) type Files = &'static [(&'static str, &'static [u8])];
-
 /// Place of the files that an index lists.
 #[derive(Debug)]
 pub(crate) enum Source {
     /// A folder on disk.
     Folder(PathBuf),
-    /// Files of the folder that are part of the program.
-    Program(PathBuf, Files),
+    /// A folder in the file of the shipped profiles.
+    Shipped(PathBuf, &'static ProfilesFile),
     /// Nowhere: this process made all models.
     Memory,
 }
@@ -92,7 +90,7 @@ impl Source {
     /// Returns whether it has what the index calls `file`, as far as that can be told without looking.
     pub(crate) fn has(&self, file: &str) -> bool {
         match self {
-            Self::Program(_, files) => files.iter().any(|(name, _)| *name == file),
+            Self::Shipped(folder, shipped) => shipped.has(&folder.join(file)),
             Self::Folder(_) | Self::Memory => true,
         }
     }
@@ -100,15 +98,24 @@ impl Source {
     /// The path of a file, for error messages.
     pub(crate) fn path(&self, file: &str) -> PathBuf {
         match self {
-            Self::Folder(folder) | Self::Program(folder, _) => folder.join(file),
+            Self::Folder(folder) | Self::Shipped(folder, _) => folder.join(file),
             Self::Memory => Path::new(file).to_owned(),
         }
     }
 
-    /// The bytes of a file; `None` if the program was not given it, or there are no files.
+    /// What is wrong with a file.
+    pub(crate) fn damaged(&self, file: &str, reason: &str) -> Error {
+        let path = self.path(file);
+        match self {
+            Self::Shipped(_, shipped) => shipped.damaged(&path, reason),
+            Self::Folder(_) | Self::Memory => Error::Damaged { path, reason: reason.to_owned() },
+        }
+    }
+
+    /// The bytes of a file; `None` if it is not shipped, or there are no files.
     ///
     /// # Errors
-    /// [`Error::File`], also if the folder does not have it.
+    /// [`Error::File`], also if the folder does not have it; [`Error::ProfilesFile`].
     pub(crate) fn read(&self, file: &str) -> Result<Option<Cow<'static, [u8]>>, Error> {
         match self {
             Self::Folder(_) => {
@@ -116,10 +123,7 @@ impl Source {
                 let bytes = read_regular(&path).map_err(|source| Error::File { path, source })?;
                 Ok(Some(Cow::Owned(bytes)))
             }
-            Self::Program(_, files) => {
-                let found = files.iter().find(|(name, _)| *name == file);
-                Ok(found.map(|(_, bytes)| Cow::Borrowed(*bytes)))
-            }
+            Self::Shipped(_, shipped) => shipped.read(&self.path(file)),
             Self::Memory => Ok(None),
         }
     }

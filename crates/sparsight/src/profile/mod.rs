@@ -12,7 +12,7 @@
 //!   rescaling.json    in place of models: whose predictions answer, and how they are carried over
 //! ```
 //! Beside a journal, `.jsonl`, may lie a packed one, `.jsonl.gz`. Predicting needs `device.json` and `models/` only; those of
-//! shipped profiles are part of the program.
+//! shipped profiles are part of the program, or of the file beside it that `shipped` reads.
 //!
 //! ```text
 //! folder, shipped, cache   a profile on disk, in the program, in the cache of the user
@@ -183,7 +183,8 @@ impl Profile {
     /// A profile that is part of the program.
     ///
     /// # Errors
-    /// [`Error::NoProfile`] with the names of those that are.
+    /// [`Error::NoProfile`] with the names of those that are. Without the feature `shipped-profiles` [`Error::NoProfilesFile`],
+    /// [`Error::ProfilesFile`].
     pub fn shipped(name: &str) -> Result<Self, Error> {
         shipped::load(name)
     }
@@ -195,14 +196,22 @@ impl Profile {
 
     /// The profile of the GPU that its driver calls `name`, if one is part of the program; where the user has a profile of the
     /// same name ([`folder_of`]), that one.
-    pub fn shipped_for_gpu(name: &str) -> Option<Self> {
-        Self::find(Self::shipped_name_for_gpu(name)?).ok()
+    ///
+    /// # Errors
+    /// As [`Profile::find`], if there is one and it cannot be read.
+    pub fn shipped_for_gpu(name: &str) -> Result<Option<Self>, Error> {
+        Self::shipped_name_for_gpu(name).map(Self::find).transpose()
     }
 
     /// Profile that answers for that GPU without measuring: that of [`Profile::shipped_for_gpu`], or a calibration made
-    /// before ([`calibration_folder`]) with `driver`, which is called only if there may be one.
-    pub fn known_for_gpu(name: &str, driver: impl FnOnce() -> Option<String>) -> Option<Self> {
-        Self::shipped_for_gpu(name).or_else(|| Self::load(&calibration_folder(name, &driver()?)?).ok())
+    /// before ([`calibration_folder`]) with `driver`, which is called only if there may be one. A calibration that cannot be read is
+    /// none.
+    ///
+    /// # Errors
+    /// As [`Profile::shipped_for_gpu`].
+    pub fn known_for_gpu(name: &str, driver: impl FnOnce() -> Option<String>) -> Result<Option<Self>, Error> {
+        let calibrated = || Self::load(&calibration_folder(name, &driver()?)?).ok();
+        Ok(Self::shipped_for_gpu(name)?.or_else(calibrated))
     }
 
     /// The name of the profile of that GPU. Reads the facts of the devices alone.

@@ -1,57 +1,34 @@
-//! The profiles that are part of the program, so that `cargo install` alone gives one that advises.
+//! The profiles that are part of the program, so that `cargo install` alone gives one that advises. The devices are compiled in; models
+//! and calibrations are in the file of `files/profiles_file.rs`, which is compiled in, too, or lies beside the program.
 
 use super::vendor::other_vendor;
 use super::{CALIBRATION_SCHEMA, CalibrationFile, KnownLinks, Models, Profile, ProfiledDevice, folder};
 use crate::Error;
-use crate::files;
-use crate::models::{Files, Source};
-use flate2::bufread::GzDecoder;
-use std::io::Read;
+use crate::files::{self, profiles_file::ProfilesFile};
+use crate::models::Source;
 use std::path::{Path, PathBuf};
 
 struct Shipped {
     name: &'static str,
     device: &'static str,
-    /// `models/index.json`, packed by `build.rs` as `calibration` below.
-    index: &'static [u8],
-    /// Files of `models/`: those that `best` asks. The others are in the repository.
-    models: Files,
-    calibration: &'static [u8],
     /// `links.json`, of two of the device that were measured together.
     links: &'static str,
 }
 
-/// A profile of the program, with these files of its models.
+/// A profile of the program.
 macro_rules! shipped {
-    ($name:literal; $($model:literal),+) => {
+    ($name:literal) => {
         Shipped {
             name: $name,
             device: include_str!(concat!("../../profiles/", $name, "/device.json")),
-            index: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, "/models/index.json")),
-            models: &[$((
-                $model,
-                include_bytes!(concat!("../../profiles/", $name, "/models/", $model)).as_slice(),
-            )),+],
-            calibration: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, "/calibration.json")),
             links: include_str!(concat!("../../profiles/", $name, "/links.json")),
         }
     };
 }
 
-/// `profiles` in this crate is a link to the folder of that name at the root. What is named here has to stand in `include` of
-/// the crate's Cargo.toml.
-static SHIPPED: [Shipped; 2] = [
-    shipped!(
-        "nvidia-h200";
-        "strip.gz", "strip-cache.gz", "strip-uniform.gz", "strip-normal.gz", "boosting.gz", "comparison.gz",
-        "surroundings.gz"
-    ),
-    shipped!(
-        "nvidia-h100";
-        "strip.gz", "strip-cache.gz", "strip-uniform.gz", "strip-normal.gz", "boosting.gz", "comparison.gz",
-        "surroundings.gz"
-    ),
-];
+/// `profiles` in this crate is a link to the folder of that name at the root. What is named here and in `build.rs` has to stand in
+/// `include` of the crate's Cargo.toml.
+static SHIPPED: [Shipped; 2] = [shipped!("nvidia-h200"), shipped!("nvidia-h100")];
 
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     SHIPPED.iter().map(|s| s.name)
@@ -64,34 +41,27 @@ pub(super) fn load_device(name: &str) -> Result<ProfiledDevice, Error> {
 }
 
 pub(super) fn load(name: &str) -> Result<Profile, Error> {
-    let (shipped, path) = find(name)?;
-    let models = path.join("models");
-    let source = Source::Program(models.clone(), shipped.models);
+    let (_, path) = find(name)?;
+    let (file, models) = (ProfilesFile::of_this_program()?, path.join("models"));
+    let (index, source) = (models.join("index.json"), Source::Shipped(models, file));
     Ok(Profile {
         name: name.to_owned(),
         folder: None,
         device: load_device(name)?,
-        models: Models::stored(&models.join("index.json"), &text(shipped.index), source)?,
+        models: Models::stored(&index, &file.text(&index)?, source)?,
         rescaled: None,
     })
 }
 
 pub(super) fn load_calibration(name: &str) -> Result<CalibrationFile, Error> {
-    let (shipped, path) = find(name)?;
-    files::parse(&path.join("calibration.json"), &text(shipped.calibration), CALIBRATION_SCHEMA)
+    let path = find(name)?.1.join("calibration.json");
+    files::parse(&path, &ProfilesFile::of_this_program()?.text(&path)?, CALIBRATION_SCHEMA)
 }
 
 /// Links between several of the device.
 pub(super) fn load_links(name: &str) -> Result<KnownLinks, Error> {
     let (shipped, path) = find(name)?;
     KnownLinks::measured(&path.join("links.json"), shipped.links)
-}
-
-/// The text that `build.rs` packed.
-fn text(packed: &[u8]) -> String {
-    let mut text = String::new();
-    GzDecoder::new(packed).read_to_string(&mut text).expect("what was packed when this was built");
-    text
 }
 
 /// Finds a shipped profile, with the path that its files have in the repository.
