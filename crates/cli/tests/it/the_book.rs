@@ -39,8 +39,14 @@ fn pages(folder: &Path) -> BTreeSet<PathBuf> {
 
 /// The pages that are read with the project.
 fn all_pages() -> BTreeSet<PathBuf> {
-    let of_root =
-        ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "CODE_OF_CONDUCT.md"];
+    let of_root = [
+        "README.md",
+        "ARCHITECTURE.md",
+        "CONTRIBUTING.md",
+        "CHANGELOG.md",
+        "SECURITY.md",
+        "CODE_OF_CONDUCT.md",
+    ];
     let of_crates = ["crates/python/README.md", "crates/capi/README.md"];
     let others = of_root.iter().chain(&of_crates).map(|page| root().join(page));
     pages(&root().join("docs")).into_iter().chain(others).collect()
