@@ -17,7 +17,7 @@ struct Shipped {
     /// Files of `models/`: those that `best` asks. The others are in the repository.
     models: Files,
     calibration: &'static [u8],
-    /// `links.json`, of two of the device that were measured together.
+    /// `links.json`, of several of the device that were measured together.
     links: &'static str,
 }
 
