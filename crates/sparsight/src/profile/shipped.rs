@@ -73,6 +73,7 @@ pub(super) fn load(name: &str) -> Result<Profile, Error> {
         device: load_device(name)?,
         models: Models::stored(&models.join("index.json"), &text(shipped.index), source)?,
         rescaled: None,
+        launch_here: None,
     })
 }
 
