@@ -277,7 +277,7 @@ fn invalid_gpu_flags_and_links_are_refused_with_a_reason() {
     fs::write(dir.path().join("three"), "0\n1\n2\n").unwrap();
     fs::write(dir.path().join("slow.toml"), LINKS.replace("200e9", "0")).unwrap();
     let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../profiles/nvidia-h200/links.json");
-    let none = fs::read_to_string(shipped).unwrap().replace("\"gpus_per_host\": 2", "\"gpus_per_host\": 0");
+    let none = fs::read_to_string(shipped).unwrap().replace("\"gpus_per_host\": 8", "\"gpus_per_host\": 0");
     fs::write(dir.path().join("none.json"), none).unwrap();
     fs::write(dir.path().join("odd.toml"), LINKS.replace("[host]", "[hosts]")).unwrap();
     let refused = |arguments: &str| {

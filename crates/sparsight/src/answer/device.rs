@@ -77,7 +77,7 @@ impl From<&Profile> for DeviceSummary {
         let profiled = Self::profiled(&profile.name, &profile.device);
         let profile_launch_s = profile.launch_here.map(|_| profiled.launch_s);
         let launch_s = profile.launch_here.unwrap_or(profiled.launch_s);
-        Self { rescaled_from, launch_s, profile_launch_s, ..profiled }
+        Self { launch_s, profile_launch_s, rescaled_from, ..profiled }
     }
 }
 
