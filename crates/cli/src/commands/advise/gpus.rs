@@ -300,13 +300,11 @@ fn dealt(deal: &str) -> String {
 
 /// The recommendation, and the number that is faster still if there is one.
 fn verdict(answer: &AdviseGpusAnswer) -> String {
-    let mut all = recommendation(answer);
+    let named = recommendation(answer);
     let is_other = |on: &&OnGpus| on.count == answer.fastest && on.count != answer.best;
-    if let Some(on) = answer.gpus.iter().find(is_other) {
-        let used = on.efficiency.map_or_else(String::new, |used| format!(", {} used", percent(used)));
-        all += &format!(" {} GPUs are the fastest: {}{used}.", on.count, on.predicted_s);
-    }
-    all
+    let Some(on) = answer.gpus.iter().find(is_other) else { return named };
+    let used = on.efficiency.map_or_else(String::new, |used| format!(", {} used", percent(used)));
+    format!("{named} {} GPUs are the fastest: {}{used}.", on.count, on.predicted_s)
 }
 
 fn recommendation(answer: &AdviseGpusAnswer) -> String {
