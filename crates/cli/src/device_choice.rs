@@ -153,6 +153,16 @@ impl OpenDevice {
         }
     }
 
+    /// `profile`, which is of this device, with the launch that was measured when it was opened.
+    pub(crate) fn at_hand(&self, profile: Profile, context: &Context) -> Profile {
+        let of_profile = profile.device.facts.launch_s;
+        let profile = profile.on_machine(self.facts().launch_s);
+        if let Some(here) = profile.launch_here {
+            context.printer.detail(format_args!("a launch takes {here} here, {of_profile} in the profile"));
+        }
+        profile
+    }
+
     /// Measures bandwidth and launch cost; a GPU's are measured when it is opened.
     pub(crate) fn measure_rates(&mut self) {
         if let Self::Cpu(cpu) = self {

@@ -29,6 +29,35 @@ impl Prediction {
         self.high = Seconds((self.high.0 * factor).max(time.0));
         self.time = time;
     }
+
+    /// Adds `difference` to the time and both ends: what each product takes more or less on another machine with the same device. A launch
+    /// there takes `launch`, and none of them becomes shorter than half of one.
+    pub fn move_by(&mut self, difference: Seconds, launch: Seconds) {
+        let moved = |end: Seconds| Seconds((end.0 + difference.0).max(0.5 * launch.0));
+        (self.low, self.time, self.high) = (moved(self.low), moved(self.time), moved(self.high));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_longer_launch_is_added_and_a_shorter_one_leaves_an_interval() {
+        let mut prediction = Prediction {
+            time: Seconds(2e-6),
+            low: Seconds(0.7e-6),
+            high: Seconds(3e-6),
+            extrapolates: Vec::new(),
+        };
+        let near = |a: Seconds, b: f64| (a.0 / b - 1.0).abs() < 1e-9;
+        prediction.move_by(Seconds(0.5e-6), Seconds(1.8e-6));
+        let Prediction { time, low, high, .. } = prediction;
+        assert!(near(time, 2.5e-6) && near(low, 1.2e-6) && near(high, 3.5e-6));
+        prediction.move_by(Seconds(-0.9e-6), Seconds(0.9e-6));
+        let Prediction { time, low, high, .. } = prediction;
+        assert!(near(time, 1.6e-6) && near(low, 0.45e-6) && near(high, 2.6e-6));
+    }
 }
 
 /// A quantity beyond the benchmark grid.

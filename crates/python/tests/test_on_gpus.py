@@ -46,7 +46,7 @@ def by_program(*flags):
 def assert_same(scaling, answer):
     of_python = scaling.to_dict()
     assert of_python["schema"] == answer["schema"] == "sparsight/advise-gpus/1"
-    for name in ("gpus", "best", "links", "device", "dtype"):
+    for name in ("gpus", "best", "fastest", "links", "device", "dtype"):
         assert of_python[name] == answer[name], name
 
 
@@ -60,8 +60,8 @@ def test_other_numbers_of_gpus_are_compared_with_one(plan):
         assert on.speedup == pytest.approx(one.predicted_s / on.predicted_s) and on.efficiency == on.speedup / on.count
         assert len(on.shares) == on.count and on.memory_bytes < one.memory_bytes
         assert on.exchanged_bytes >= on.most_exchanged_bytes > 0
-    assert (two.extrapolated, four.extrapolated) == (False, True), "links were measured with two"
-    assert two.limit == "launch" and scaling.best is one, "so small a matrix stays on one GPU"
+    assert (two.extrapolated, four.extrapolated) == (False, False), "links were measured with eight"
+    assert two.limit == "launch" and scaling.best is one and scaling.fastest is one, "so small a matrix stays on one GPU"
     assert scaling.links["source"] == "nvidia-h200"
     assert [one.count for one in plan.on_gpus()] == [1, 2, 4, 8] and [one.count for one in plan.on_gpus(1)] == [1]
 

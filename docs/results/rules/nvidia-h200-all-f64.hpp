@@ -1,7 +1,7 @@
 // y = A x in f64 on NVIDIA H200: which of 131 candidates to run. By its profile of 2026-11-21.
-// Made by `sparsight rules profiles/nvidia-h200 --candidates all --leaves 16 --dtype f64`, from 1,230 matrices.
-// On 119 matrices that it has not seen: 5.9 % slower than the best of these candidates on average
-// (geometric mean), within 5 % of it on 66.4 %, at worst 1.73 times as slow.
+// Made by `sparsight rules profiles/nvidia-h200 --candidates all --leaves 16 --dtype f64`, from 1,315 matrices.
+// On 119 matrices that it has not seen: 6.6 % slower than the best of these candidates on average
+// (geometric mean), within 5 % of it on 63.0 %, at worst 1.67 times as slow.
 
 #pragma once
 
@@ -32,16 +32,16 @@ inline const char* nvidia_h200_all_f64(double rows, double columns, double nnz, 
             }
             return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s1/t4/b128/f64" : nvidia_h200_all_f64_otherwise;
         }
-        if (row_mean <= 6.92) {
-            if (rows <= 860000.0) {
+        if (row_mean <= 5.1) {
+            if (rows <= 800000.0) {
                 return row_max_over_mean <= 8.0 ? "ell/b256/f64" : nvidia_h200_all_f64_otherwise;
             }
             return "hyb/b1024/f64";
         }
-        if (nnz <= 2440000.0) {
-            return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s1/t2/b128/f64" : nvidia_h200_all_f64_otherwise;
+        if (row_max_over_mean <= 3.21) {
+            return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "bro-ell/r32/b128/f64" : nvidia_h200_all_f64_otherwise;
         }
-        return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "bro-ell/r32/b64/f64" : nvidia_h200_all_f64_otherwise;
+        return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s256/t2/b128/f64" : nvidia_h200_all_f64_otherwise;
     }
     if (nnz <= 427000.0) {
         if (row_max <= 8400.0) {
@@ -49,16 +49,16 @@ inline const char* nvidia_h200_all_f64(double rows, double columns, double nnz, 
         }
         return "hyb/b256/f64";
     }
-    if (rows <= 133000.0) {
-        if (row_std <= 167.0) {
-            if (row_max_over_mean <= 120.0) {
-                return "csr-binned/b256/f64";
-            }
-            return "coo/i2/b256/f64";
+    if (rows <= 190000.0) {
+        if (row_max <= 144.0) {
+            return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s256/t4/b128/f64" : nvidia_h200_all_f64_otherwise;
         }
-        return "coo/b128/f64";
+        if (nnz <= 1760000.0) {
+            return "csr-binned/b512/f64";
+        }
+        return "csr-binned/b256/f64";
     }
-    if (row_max_over_mean <= 10.5) {
+    if (row_max_over_mean <= 6.0) {
         return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "bro-ell/r32/b64/f64" : nvidia_h200_all_f64_otherwise;
     }
     if (nnz <= 20000000.0) {

@@ -1,7 +1,7 @@
 // y = A x in f32 on NVIDIA H200: which of 30 candidates to run. By its profile of 2026-11-21.
-// Made by `sparsight rules profiles/nvidia-h200 --candidates csr --leaves 8 --dtype f32`, from 1,230 matrices.
-// On 119 matrices that it has not seen: 9.7 % slower than the best of these candidates on average
-// (geometric mean), within 5 % of it on 60.5 %, at worst 2.87 times as slow.
+// Made by `sparsight rules profiles/nvidia-h200 --candidates csr --leaves 8 --dtype f32`, from 1,315 matrices.
+// On 119 matrices that it has not seen: 11.7 % slower than the best of these candidates on average
+// (geometric mean), within 5 % of it on 59.7 %, at worst 5.54 times as slow.
 
 #pragma once
 
@@ -16,29 +16,29 @@ inline const char* nvidia_h200_csr_f32(double rows, double columns, double nnz, 
 {
     (void)columns;
     (void)row_min;
-    (void)row_std;
+    const double row_mean = rows > 0 ? nnz / rows : 0.0;
     if (row_max <= 220.0) {
         if (rows <= 8760.0) {
             return "csr-vector/t32/b256/f32";
         }
-        if (row_max <= 13.5) {
+        if (row_max <= 14.0) {
             if (rows <= 53000.0) {
                 return "csr-vector/t4/b512/f32";
             }
             return "csr-scalar/b256/f32";
         }
-        return "csr-vector/t4/b256/f32";
-    }
-    if (row_max <= 680.0) {
-        if (rows <= 30000.0) {
-            return "csr-vector/t32/b256/f32";
+        if (row_mean <= 28.2) {
+            return "csr-vector/t4/b256/f32";
         }
         return "csr-vector/t8/b128/f32";
     }
-    if (nnz <= 32000000.0) {
-        return "csr-vector/t32/b256/f32";
+    if (row_std <= 49.4) {
+        if (rows <= 24000.0) {
+            return "csr-vector/t32/b256/f32";
+        }
+        return "csr-vector/t16/b256/f32";
     }
-    return "csr-vector/t16/b128/f32";
+    return "csr-vector/t32/b256/f32";
 }
 
 }  // namespace sparsight_rules

@@ -304,6 +304,7 @@ fn every_field_of_measured_answers_is_described() {
         profile: Some("made-up-cpu".to_owned()),
         profile_date: Some("2026-01-02".to_owned()),
         rescaled_from: Some("nvidia-h200".to_owned()),
+        profile_launch_s: Some(Seconds(1.4e-6)),
         noise: Some("a load".to_owned()),
         assumptions: vec!["the same clock".to_owned()],
     };

@@ -50,13 +50,13 @@ fn large_matrices_are_spread_over_gpus_and_small_ones_are_not() {
 }
 
 #[test]
-fn the_links_of_two_h200s_are_shipped() {
+fn the_links_of_eight_h200s_are_shipped() {
     let dir = folder();
-    let all = "advise gallery:stencil3d,n=30 --device nvidia-h200 --gpus 2,4".split_whitespace();
+    let all = "advise gallery:stencil3d,n=30 --device nvidia-h200 --gpus 2,8,16".split_whitespace();
     let answer = json(dir.path(), &all.collect::<Vec<_>>());
     assert_eq!(answer["links"]["source"], "nvidia-h200");
-    let extrapolated = [1, 2].map(|at: usize| answer["gpus"][at]["extrapolated"].as_bool().unwrap());
-    assert_eq!(extrapolated, [false, true], "two were measured, four were not");
+    let extrapolated = [1, 2, 3].map(|at: usize| answer["gpus"][at]["extrapolated"].as_bool().unwrap());
+    assert_eq!(extrapolated, [false, false, true], "eight were measured, sixteen were not");
     let two = answer["gpus"][1]["predicted_s"].as_f64().unwrap();
     let queue = answer["links"]["queue_s"].as_f64().unwrap();
     assert!(two >= queue && queue > 2e-5, "{two} {queue}: so small a product is as long as queueing it");
@@ -74,6 +74,21 @@ fn the_words_say_what_to_do() {
     assert!(stay.contains("  * extrapolated: the links are stated, not measured"), "{stay}");
     let spread = said("gallery:stencil3d,n=130");
     assert!(spread.contains("\nUse 2 GPUs: ") && spread.contains(" times as fast as one."), "{spread}");
+}
+
+#[test]
+fn a_number_that_is_faster_and_used_less_is_named_beside_the_efficient_one() {
+    let dir = folder();
+    fs::write(dir.path().join("links.toml"), FAST).unwrap();
+    let asked = "gallery:stencil3d,n=130 --gpus 2,16";
+    let answer = answer(dir.path(), asked);
+    assert_eq!([&answer["best"], &answer["fastest"]].map(Value::as_u64), [Some(2), Some(16)]);
+    let all = format!("advise {asked} --device nvidia-h200 --links links.toml");
+    let said = run(dir.path(), &all.split_whitespace().collect::<Vec<_>>());
+    assert!(
+        said.contains(" times as fast as one. 16 GPUs are the fastest: ") && said.contains(" % used."),
+        "{said}"
+    );
 }
 
 /// A GPU like an H200 with so much memory, as a data sheet.
@@ -262,7 +277,7 @@ fn invalid_gpu_flags_and_links_are_refused_with_a_reason() {
     fs::write(dir.path().join("three"), "0\n1\n2\n").unwrap();
     fs::write(dir.path().join("slow.toml"), LINKS.replace("200e9", "0")).unwrap();
     let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../profiles/nvidia-h200/links.json");
-    let none = fs::read_to_string(shipped).unwrap().replace("\"gpus_per_host\": 2", "\"gpus_per_host\": 0");
+    let none = fs::read_to_string(shipped).unwrap().replace("\"gpus_per_host\": 8", "\"gpus_per_host\": 0");
     fs::write(dir.path().join("none.json"), none).unwrap();
     fs::write(dir.path().join("odd.toml"), LINKS.replace("[host]", "[hosts]")).unwrap();
     let refused = |arguments: &str| {

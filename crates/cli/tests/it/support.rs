@@ -254,8 +254,18 @@ pub fn add_corpus(folder: &Path, matrices: &[(&str, &str, f64)]) {
         let (preparation, preprocess) = (BTreeMap::new(), BTreeMap::new());
         let matrix = name.to_owned();
         let clock = None;
-        let record =
-            CorpusRecord { matrix, dtype, caches, features, preparation, preprocess, clock, far: 0, results };
+        let record = CorpusRecord {
+            matrix,
+            dtype,
+            caches,
+            features,
+            preparation,
+            preprocess,
+            clock,
+            launch_s: None,
+            far: 0,
+            results,
+        };
         corpus.append(record).unwrap();
     }
 }

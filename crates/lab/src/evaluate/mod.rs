@@ -387,6 +387,7 @@ mod tests {
             preparation: BTreeMap::new(),
             preprocess: BTreeMap::new(),
             clock: None,
+            launch_s: None,
             far: 0,
             results,
         }

@@ -39,6 +39,7 @@ pub fn record(i: u64) -> CorpusRecord {
         preparation: BTreeMap::new(),
         preprocess: BTreeMap::new(),
         clock: None,
+        launch_s: None,
         far: 0,
         results: catalogue(Dtype::F64).map(result).collect(),
         features,

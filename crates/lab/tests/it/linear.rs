@@ -105,7 +105,7 @@ fn a_stored_model_is_read_back_and_another_version_or_other_features_are_refused
     let text = serde_json::to_string(&model).unwrap();
     assert_eq!(serde_json::from_str::<LinearModel>(&text).unwrap(), model);
     let refused = |from: &str, to: &str| refused_with::<LinearModel>(&text, from, to);
-    let error = refused("sparsight/linear/1", "sparsight/linear/9");
+    let error = refused("sparsight/linear/2", "sparsight/linear/9");
     assert!(error.contains("'sparsight/linear/9'") && error.contains("fit it again"), "{error}");
     let error = refused("nnz of COO", "nnz of CSR");
     assert!(error.contains("the linear model looks at other inputs"), "{error}");

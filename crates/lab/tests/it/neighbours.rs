@@ -100,7 +100,7 @@ fn a_stored_model_is_read_back_and_another_version_or_other_features_are_refused
     let text = serde_json::to_string(&text).unwrap();
     assert_eq!(serde_json::from_str::<NeighboursModel>(&text).unwrap().join(&body).unwrap(), model);
     let refused = |from: &str, to: &str| refused_with::<NeighboursModel>(&text, from, to);
-    let error = refused("sparsight/neighbours/6", "sparsight/neighbours/0");
+    let error = refused("sparsight/neighbours/7", "sparsight/neighbours/0");
     assert!(error.contains("'sparsight/neighbours/0'") && error.contains("fit it again"), "{error}");
     let error = refused("nnz of COO", "nnz of CSR");
     assert!(error.contains("the neighbours model looks at other inputs"), "{error}");

@@ -61,6 +61,7 @@ fn record(matrix: &str, nrows: u64, csr_us: f64, ell_us: Option<f64>) -> CorpusR
         preparation: BTreeMap::new(),
         preprocess: BTreeMap::new(),
         clock: None,
+        launch_s: None,
         far: 0,
         results,
     }

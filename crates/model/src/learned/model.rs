@@ -3,7 +3,7 @@
 use super::cross_validation::{CrossValidation, HeldOut, held_out, log_error};
 use super::folds::Folds;
 use super::format::Format;
-use super::size_classes::SizeClasses;
+use super::size_classes::{HeldTo, SizeClasses};
 use super::trained::Trained;
 use super::{Learner, LearningSample, enough_real};
 use crate::accuracy::Accuracy;
@@ -148,11 +148,11 @@ impl<L: Learner> LearnedModel<L> {
     ///
     /// # Errors
     /// [`PredictError::TooFewMatrices`] if no kernel has enough.
-    pub fn fit(facts: &DeviceFacts, samples: &[LearningSample<'_>]) -> Result<Self, PredictError> {
-        let usable: Vec<LearningSample<'_>> =
+    pub fn fit<'a>(facts: &DeviceFacts, samples: &[LearningSample<'a>]) -> Result<Self, PredictError> {
+        let usable: Vec<LearningSample<'a>> =
             samples.iter().copied().filter(LearningSample::is_usable).collect();
         let folds = Folds::of(usable.iter().map(|s| s.matrix));
-        let mut by_kernel: BTreeMap<Kernel, Vec<LearningSample<'_>>> = BTreeMap::new();
+        let mut by_kernel: BTreeMap<Kernel, Vec<LearningSample<'a>>> = BTreeMap::new();
         for sample in &usable {
             by_kernel.entry(sample.candidate.kernel).or_default().push(*sample);
         }
@@ -160,7 +160,7 @@ impl<L: Learner> LearnedModel<L> {
         let together = |a: &(Kernel, _), b: &(Kernel, _)| L::group(a.0) == L::group(b.0);
         let groups: Vec<_> = by_kernel.chunk_by(together).map(<[_]>::to_vec).collect();
         let one = |samples| LearnedGroup::<L>::learn(samples, facts, &folds);
-        let learned: Vec<LearnedGroup<'_, L>> = groups.into_par_iter().filter_map(one).collect();
+        let learned: Vec<LearnedGroup<'a, L>> = groups.into_par_iter().filter_map(one).collect();
         let (mut kernels, mut judged, mut groups) = (Vec::new(), Vec::new(), Vec::new());
         for group in learned.into_iter().filter(|group| !group.kernels.is_empty()) {
             groups.push(group.learned);
@@ -175,11 +175,18 @@ impl<L: Learner> LearnedModel<L> {
             got: matrices,
             needed: MIN_MATRICES,
         })?;
-        let of_kernel = |(kernel, judged): (&LearnedKernel, &Vec<HeldOut<'_>>)| {
-            let interval = kernel.interval;
-            judged.iter().map(move |h| (interval, h.predicted.0, h.residual())).collect::<Vec<_>>()
+        let of_kernel = |(kernel, judged): (&LearnedKernel, &Vec<HeldOut<'a>>)| {
+            let held_to = |h: &HeldOut<'a>| HeldTo {
+                matrix: h.sample.matrix,
+                kernel: kernel.kernel,
+                interval: kernel.interval,
+                predicted_s: h.predicted.0,
+                residual: h.residual(),
+            };
+            judged.iter().map(held_to).collect::<Vec<_>>()
         };
-        let size_classes = SizeClasses::of(kernels.iter().zip(&judged).flat_map(of_kernel));
+        let held_to: Vec<HeldTo<'_>> = kernels.iter().zip(&judged).flat_map(of_kernel).collect();
+        let size_classes = SizeClasses::of(&held_to);
         let dtypes: BTreeSet<Dtype> = usable.iter().map(|s| s.candidate.dtype).collect();
         let dtypes = dtypes.into_iter().collect();
         Ok(Self { format: Format::new(), matrices, dtypes, cross_validation, size_classes, kernels, groups })
@@ -239,7 +246,8 @@ impl<L: Learner> Storable for LearnedModel<L> {
         let mut body = Vec::new();
         let groups = self.groups.iter().map(|group| group.split(&mut body)).collect();
         let (dtypes, kernels) = (self.dtypes.clone(), self.kernels.clone());
-        (Self { format: Format::new(), dtypes, kernels, groups, ..*self }, body)
+        let size_classes = self.size_classes.clone();
+        (Self { format: Format::new(), dtypes, size_classes, kernels, groups, ..*self }, body)
     }
 
     fn join(self, mut body: &[u8]) -> Result<Self, String> {

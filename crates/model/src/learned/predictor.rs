@@ -56,7 +56,8 @@ impl<L: Learner> LearnedPredictor<'_, L> {
         let times = learned.times_s(blocks, features, self.facts).into_iter().zip(blocks);
         let prediction = |(time_s, candidate): (Option<f64>, &Candidate)| {
             let time_s = within(time_s.ok_or_else(|| Self::not_fitted(candidate))?, floor_s);
-            let interval = self.model.size_classes.scaled(kernel.interval, time_s).widened(widening);
+            let interval =
+                self.model.size_classes.scaled(kernel.kernel, kernel.interval, time_s).widened(widening);
             let (low, high) = interval.around(time_s);
             let low = low.max(least_s);
             let extrapolates = extrapolates.clone();

@@ -130,6 +130,12 @@ class Scaling:
         return next(one for one in self._all if one.count == self._answer["best"])
 
     @property
+    def fastest(self) -> OnGpus:
+        """The one with the least predicted time, however little each GPU is used; more than one, or than the fewest that can hold the
+        matrix, only if they gain more than 5 %."""
+        return next(one for one in self._all if one.count == self._answer["fastest"])
+
+    @property
     def links(self) -> dict[str, Any]:
         """Facts of the links between the GPUs, with their origin (``source``)."""
         return self._answer["links"]
@@ -151,6 +157,10 @@ class Scaling:
             use += "; it does not fit on one GPU."
         else:
             use += f", {best.speedup:.2f} times as fast as one."
+        fastest = self.fastest
+        if fastest is not best:
+            used = "" if fastest.efficiency is None else f", {100 * fastest.efficiency:.0f} % used"
+            use += f" {fastest.count} GPUs are the fastest: {duration(fastest.predicted_s)}{used}."
         rows = [("GPUs", "predicted", "90 % between", "x one GPU", "efficiency", "limit", "exchanged", "memory a GPU")]
         rows += [
             (

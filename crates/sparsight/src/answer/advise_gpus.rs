@@ -32,6 +32,9 @@ pub struct AdviseGpusAnswer {
     /// The number of GPUs with the least predicted time among those with an efficiency of a half at least; more than the fewest only
     /// if it gains more than 5 % over these. The fewest are one, where one can hold the matrix; else efficiency is held against them.
     pub best: usize,
+    /// The number of GPUs with the least predicted time, however little each is used; more than the fewest only if it gains more than 5 %
+    /// over these.
+    pub fastest: usize,
 }
 
 /// Links between GPUs, with their origin.
@@ -191,12 +194,12 @@ impl AdviseGpusAnswer {
     ) -> Result<Self, Error> {
         let gpus: Vec<OnGpus> = all.iter().flatten().cloned().collect();
         let too_few: Vec<TooFewGpus> = all.into_iter().filter_map(Result::err).collect();
-        let Some(best) = best(&gpus) else {
+        let Some((best, fastest)) = best(&gpus).zip(fastest(&gpus)) else {
             let most = too_few.iter().max_by_key(|few| few.count);
             let why = most.map_or_else(String::new, |few| format!("on {}, {}", few.counted(), few.why));
             return Err(Error::NothingToRun { why });
         };
-        Ok(Self { matrix, device: profile.into(), dtype, deal, links, gpus, too_few, best })
+        Ok(Self { matrix, device: profile.into(), dtype, deal, links, gpus, too_few, best, fastest })
     }
 }
 
@@ -265,10 +268,20 @@ impl TooFewGpus {
 
 /// The number that is named, [`AdviseGpusAnswer::best`]; `None` of nothing.
 pub(crate) fn best(gpus: &[OnGpus]) -> Option<usize> {
+    with_use_of(EFFICIENT, gpus)
+}
+
+/// The number with the least time, [`AdviseGpusAnswer::fastest`]; `None` of nothing.
+fn fastest(gpus: &[OnGpus]) -> Option<usize> {
+    with_use_of(0.0, gpus)
+}
+
+/// The number with the least time of those that are used by `share` at least, held against the fewest.
+fn with_use_of(share: f64, gpus: &[OnGpus]) -> Option<usize> {
     let fewest = gpus.iter().min_by_key(|on| on.count)?;
     let used =
         |on: &OnGpus| (fewest.predicted_s.0 * fewest.count as f64) / (on.predicted_s.0 * on.count as f64);
-    let useful = gpus.iter().filter(|on| on.count == fewest.count || used(on) >= EFFICIENT);
+    let useful = gpus.iter().filter(|on| on.count == fewest.count || used(on) >= share);
     let best = useful.min_by(|a, b| a.predicted_s.0.total_cmp(&b.predicted_s.0))?;
     let gains = fewest.predicted_s.0 > GAIN * best.predicted_s.0;
     Some(if gains { best.count } else { fewest.count })
@@ -310,5 +323,13 @@ mod tests {
         // The time of one GPU is unknown: two have to be beaten.
         assert_eq!(best(&[on(2, 1.0), on(4, 0.6), on(8, 0.55)]), Some(4));
         assert_eq!(best(&[on(4, 1.0), on(8, 0.96)]), Some(4));
+    }
+
+    #[test]
+    fn the_fastest_number_may_be_used_by_less_than_half() {
+        assert_eq!(fastest(&[]), None);
+        assert_eq!(fastest(&[on(1, 1.0), on(2, 0.97)]), Some(1), "within what predictions are off by");
+        assert_eq!(fastest(&[on(1, 1.0), on(2, 0.6), on(8, 0.3)]), Some(8));
+        assert_eq!(fastest(&[on(2, 1.0), on(4, 0.6), on(8, 0.65)]), Some(4));
     }
 }

@@ -19,8 +19,12 @@ pub struct DeviceSummary {
     pub multiprocessors: u32,
     /// Measured: bytes read plus bytes written by a large copy within the device, a second. 0 if not measured.
     pub copy_bytes_per_s: f64,
-    /// Measured: time of one launch of an empty kernel among many, seconds. 0 if not measured.
+    /// Measured: time of one launch of an empty kernel among many, seconds; on the machine at hand where it was measured there. 0 if not
+    /// measured.
     pub launch_s: Seconds,
+    /// Launch of the machine that the profile was measured on; absent unless `launch_s` is of the machine at hand.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile_launch_s: Option<Seconds>,
     /// Name or folder of the profile; absent where none was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
@@ -57,6 +61,7 @@ impl From<&DeviceFacts> for DeviceSummary {
             multiprocessors,
             copy_bytes_per_s,
             launch_s,
+            profile_launch_s: None,
             profile: None,
             profile_date: None,
             rescaled_from: None,
@@ -69,7 +74,10 @@ impl From<&DeviceFacts> for DeviceSummary {
 impl From<&Profile> for DeviceSummary {
     fn from(profile: &Profile) -> Self {
         let rescaled_from = profile.rescaled.as_ref().map(|rescaled| rescaled.reference.name.clone());
-        Self { rescaled_from, ..Self::profiled(&profile.name, &profile.device) }
+        let profiled = Self::profiled(&profile.name, &profile.device);
+        let profile_launch_s = profile.launch_here.map(|_| profiled.launch_s);
+        let launch_s = profile.launch_here.unwrap_or(profiled.launch_s);
+        Self { launch_s, profile_launch_s, rescaled_from, ..profiled }
     }
 }
 

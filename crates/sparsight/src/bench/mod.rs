@@ -9,7 +9,7 @@ pub use noise::Noise;
 use crate::records::{ClockRecord, CorpusRecord, Measured, Outcome, recorded};
 use sparsight_device::timing::{Caches, StoppingRule, Timing, measure};
 use sparsight_device::{Device, DeviceError, LoadRequest, OwnRequest, check, check_product, random_x_for};
-use sparsight_kernels::{Candidate, Format, Kernel, OwnKernel, feasible};
+use sparsight_kernels::{Candidate, DeviceFacts, Format, Kernel, OwnKernel, feasible};
 use sparsight_matrix::{Csr, Dtype, Features, Narrowing, Reference, Scalar, Seconds, reference};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::OnceLock;
@@ -76,6 +76,11 @@ pub(crate) struct Benched {
     pub(crate) prepared: Seconds,
 }
 
+/// What a launch takes on a GPU whose rates were measured.
+fn launch_of(facts: &DeviceFacts) -> Option<Seconds> {
+    Some(facts.launch_s).filter(|launch| facts.kind.is_gpu() && launch.0 > 0.0)
+}
+
 /// [`bench()`] of the matrix that `right` is of.
 pub(crate) fn bench_held_to<T: Scalar>(
     right: &RightAnswer<'_, T>,
@@ -96,6 +101,7 @@ pub(crate) fn bench_held_to<T: Scalar>(
         preparation: BTreeMap::new(),
         preprocess: BTreeMap::new(),
         clock: None,
+        launch_s: launch_of(device.facts()),
         far: 0,
         results: Vec::new(),
     };

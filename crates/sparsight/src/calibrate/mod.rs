@@ -154,7 +154,7 @@ impl Profile {
     pub fn carried_to(self, device: ProfiledDevice, name: &str, rescaling: Rescaling) -> Self {
         let models = self.models.clone();
         let rescaled = Some(Arc::new(Rescaled { reference: self, rescaling }));
-        Self { name: name.to_owned(), folder: None, device, models, rescaled }
+        Self { name: name.to_owned(), folder: None, device, models, rescaled, launch_here: None }
     }
 }
 

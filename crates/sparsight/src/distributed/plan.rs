@@ -223,6 +223,7 @@ impl Advisor<'_> {
             interior: interior.predicted(|prediction| prediction.time),
             exchange: links.exchange(rank, &exchanged),
             boundary: boundary.predicted(|prediction| prediction.time),
+            queue: links.queue(rank, &exchanged),
         };
         let memory = Bytes(held + boundary_held);
         let time = links.product(&times);
@@ -265,7 +266,7 @@ impl DistributedPlan {
     fn of(shares: Vec<PlannedShare>, links: &Links, profile: &Profile) -> Self {
         let slowest =
             (0..shares.len()).max_by(|&a, &b| shares[a].time.0.total_cmp(&shares[b].time.0)).unwrap_or(0);
-        let ShareTimes { interior, exchange, .. } = shares[slowest].times;
+        let ShareTimes { interior, exchange, queue, .. } = shares[slowest].times;
         let time = shares[slowest].time;
         let end = |end: fn(&Prediction) -> Seconds| {
             let of_share = |share: &PlannedShare| {
@@ -285,7 +286,7 @@ impl DistributedPlan {
         };
         let mean = shares.iter().map(|s| s.time.0).sum::<f64>() / shares.len() as f64;
         // Queueing or launching takes longer than what is computed.
-        let is_queued = time.0 > 0.0 && time == links.queue_s && exchange < time;
+        let is_queued = time.0 > 0.0 && time == queue && exchange < time;
         let limit = if is_queued {
             GpuLimit::Launch
         } else if exchange > interior {

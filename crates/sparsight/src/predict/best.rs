@@ -85,7 +85,7 @@ impl<'p> BestPredictor<'p> {
             |dtype| kernels().map(|kernel| profile.best_of(&known, kernel, dtype)).collect::<Vec<_>>();
         let asked: BTreeSet<ModelName> = Dtype::ALL.into_iter().flat_map(asked).collect();
         // Unpacking is all that a first answer takes: the models are unpacked at the same time.
-        let read = |model| Predictor::new(profile, model, placement, row_length).map(drop);
+        let read = |model| Predictor::of_profile(profile, model, placement, row_length).map(drop);
         let (comparison, read) =
             rayon::join(|| profile.models.comparison(), || asked.into_par_iter().try_for_each(read));
         read?;
@@ -94,7 +94,7 @@ impl<'p> BestPredictor<'p> {
 
     /// Predictor of one of the models that it asks.
     fn asked(&self, model: ModelName) -> Result<Predictor<'p>, PredictError> {
-        let predictor = Predictor::new(self.profile, model, self.placement, self.row_length);
+        let predictor = Predictor::of_profile(self.profile, model, self.placement, self.row_length);
         predictor.map_err(|e| PredictError::Unreadable { model: model.text(), reason: e.to_string() })
     }
 

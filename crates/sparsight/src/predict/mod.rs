@@ -1,11 +1,14 @@
 //! The models of a profile by name, as predictors.
 //!
-//! `best.rs` chooses for each kernel the model that answers; `rescaled.rs` carries the predictions for another device over.
+//! `best.rs` chooses for each kernel the model that answers; `rescaled.rs` carries the predictions for another device over,
+//! `on_machine.rs` to another machine with the same one.
 
 mod best;
+mod on_machine;
 mod rescaled;
 
 pub use best::BestPredictor;
+pub use on_machine::MachinePredictor;
 pub use rescaled::RescaledPredictor;
 
 use crate::missing::Missing;
@@ -33,6 +36,8 @@ pub enum Predictor<'p> {
     Best(BestPredictor<'p>),
     /// Any of them for another device, carried over.
     Rescaled(RescaledPredictor<'p>),
+    /// Any of these for a machine whose launches take another time.
+    OnMachine(MachinePredictor<'p>),
 }
 
 impl Profile {
@@ -48,6 +53,18 @@ impl Profile {
 
 impl<'p> Predictor<'p> {
     pub(crate) fn new(
+        profile: &'p Profile,
+        model: ModelName,
+        placement: PlacementRule,
+        row_length: RowLengthRule,
+    ) -> Result<Self, Error> {
+        let of_profile = Self::of_profile(profile, model, placement, row_length)?;
+        let Some(launch) = profile.launch_here else { return Ok(of_profile) };
+        Ok(Self::OnMachine(MachinePredictor::new(of_profile, launch, profile.device.facts.launch_s)))
+    }
+
+    /// Without the launch of the machine at hand.
+    fn of_profile(
         profile: &'p Profile,
         model: ModelName,
         placement: PlacementRule,
@@ -88,6 +105,7 @@ impl<'p> Predictor<'p> {
         match self {
             Self::Best(best) => return best.answer_each(candidates, features),
             Self::Rescaled(rescaled) => return rescaled.answer_each(candidates, features),
+            Self::OnMachine(machine) => return machine.answer_each(candidates, features),
             Self::Strip(_) | Self::Learned(_) => {}
         }
         let name = self.name().parse().expect("models bear the names of ModelName");
@@ -99,6 +117,7 @@ impl<'p> Predictor<'p> {
     pub(crate) fn answer_possible(&self, possible: &[Candidate], features: &Features) -> Vec<Answered> {
         match self {
             Self::Best(best) => best.answer_possible(possible, features),
+            Self::OnMachine(machine) => machine.answer_possible(possible, features),
             _ => self.answer_each(possible, features),
         }
     }
@@ -109,6 +128,7 @@ impl<'p> Predictor<'p> {
             Self::Learned(predictor) => predictor.as_ref(),
             Self::Best(predictor) => predictor,
             Self::Rescaled(predictor) => predictor,
+            Self::OnMachine(predictor) => predictor,
         }
     }
 }

@@ -4,7 +4,7 @@
 //! gpus_per_host = 8
 //! [host]                      # between GPUs of one host
 //! latency_s = 12e-6           # an exchange of a few bytes, packing and waiting included
-//! per_peer_s = 1e-6           # what each peer but the first adds; may be left out
+//! per_peer_s = 1e-6           # what the host takes to queue what goes to each peer but the first; may be left out
 //! bytes_per_s = 150e9         # of one GPU, in each direction
 //! [network]                   # between hosts; may be left out
 //! latency_s = 25e-6

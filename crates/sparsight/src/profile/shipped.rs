@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 struct Shipped {
     name: &'static str,
     device: &'static str,
-    /// `links.json`, of two of the device that were measured together.
+    /// `links.json`, of several of the device that were measured together.
     links: &'static str,
 }
 
@@ -50,6 +50,7 @@ pub(super) fn load(name: &str) -> Result<Profile, Error> {
         device: load_device(name)?,
         models: Models::stored(&index, &file.text(&index)?, source)?,
         rescaled: None,
+        launch_here: None,
     })
 }
 

@@ -33,6 +33,8 @@ pub struct CorpusRecord {
     pub preprocess: BTreeMap<Kernel, Seconds>,
     /// Clock of the device during the measurement; `None` where it did not say, and in earlier files.
     pub clock: Option<ClockRecord>,
+    /// Cost of a launch on the machine that measured it; `None` where it is not known, on a processor and in earlier files.
+    pub launch_s: Option<Seconds>,
     /// Samples of this run that were far from the median of theirs ([`Timing::far`]); not kept in a file.
     pub far: u32,
     /// Every candidate that the device has.
@@ -237,9 +239,23 @@ impl CorpusRecord {
             preparation: BTreeMap::new(),
             preprocess: BTreeMap::new(),
             clock: None,
+            launch_s: None,
             far: 0,
             results: Vec::new(),
         }
+    }
+
+    /// The record as if a launch took `launch`, what it takes in the profile: every time is moved by the difference to that of the
+    /// machine that measured it, if the record says so. No time becomes less than half of what it was.
+    #[must_use]
+    pub fn at_launch(mut self, launch: Seconds) -> Self {
+        let Some(own) = self.launch_s.take().filter(|_| launch.0 > 0.0) else { return self };
+        for Measured { outcome, .. } in &mut self.results {
+            if let Outcome::Time { time_s, .. } = outcome {
+                *time_s = Seconds((time_s.0 + launch.0 - own.0).max(0.5 * time_s.0));
+            }
+        }
+        self
     }
 
     /// The least time of all candidates.
@@ -264,6 +280,23 @@ mod tests {
         let merged = CorpusRecord::merged(records.to_vec());
         let expected = line(r#"{"coo":[[3e-6]],"ell":[[1e-6]],"jad":[[5e-6]]}"#);
         assert_eq!(merged, [serde_json::from_str(&expected).unwrap()]);
+    }
+
+    #[test]
+    fn times_of_another_machine_are_brought_to_the_launch_of_the_profile() {
+        let line = r#"{"matrix":"a/m","dtype":"f32","caches":"warm","features":{"nrows":2,"ncols":3,"nnz":4,"empty_rows":0,"row_min":2,"row_max":2,"row_mode":2,"row_quantiles":[2,2,2,2,2,2,2],"row_std":0.0,"hyb":{"width":0,"coo_nnz":4},"bandwidth":2,"x_reuse":0.75},"preparation":{},"launch_s":1.5e-6,"blocks":[64],"results":{"coo":[[3e-6]],"ell":{"failed":"it did"}}}"#;
+        let record: CorpusRecord = serde_json::from_str(line).unwrap();
+        assert_eq!(record.launch_s, Some(Seconds(1.5e-6)));
+        let takes = |record: &CorpusRecord, time: f64| {
+            let found = record.best().unwrap().1.0;
+            assert!((found / time - 1.0).abs() < 1e-9, "{found}");
+        };
+        // The profile does not know its own.
+        takes(&record.clone().at_launch(Seconds(0.0)), 3e-6);
+        let here = record.at_launch(Seconds(1.25e-6));
+        takes(&here, 2.75e-6);
+        // Once is enough.
+        takes(&here.at_launch(Seconds(9.0)), 2.75e-6);
     }
 
     #[test]

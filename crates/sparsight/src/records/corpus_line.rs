@@ -33,6 +33,8 @@ pub(super) struct CorpusLine {
     preprocess: BTreeMap<Kernel, Seconds>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     clock: Option<ClockRecord>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    launch_s: Option<Seconds>,
     /// Block sizes of the entries of each kernel that has any; absent in lines of before.
     #[serde(default)]
     blocks: Vec<u32>,
@@ -115,8 +117,18 @@ fn blocks_of(kernel: Kernel, blocks: &[u32]) -> &[u32] {
 
 impl From<CorpusRecord> for CorpusLine {
     fn from(record: CorpusRecord) -> Self {
-        let CorpusRecord { matrix, dtype, caches, features, preparation, preprocess, clock, results, .. } =
-            record;
+        let CorpusRecord {
+            matrix,
+            dtype,
+            caches,
+            features,
+            preparation,
+            preprocess,
+            clock,
+            launch_s,
+            results,
+            ..
+        } = record;
         assert!(results.iter().all(|m| m.id.dtype == dtype), "a record holds results of its own value type");
         let blocks = results.iter().filter(|m| !m.id.kernel.is_vendors()).map(|m| m.id.block);
         let blocks: Vec<u32> = blocks.collect::<BTreeSet<_>>().into_iter().collect();
@@ -128,7 +140,7 @@ impl From<CorpusRecord> for CorpusLine {
             entries[place] = Some(outcome.into());
         }
         let results = Results::Grouped(kernels.into_iter().map(|(k, entries)| (k, entries.into())).collect());
-        Self { matrix, dtype, caches, features, preparation, preprocess, clock, blocks, results }
+        Self { matrix, dtype, caches, features, preparation, preprocess, clock, launch_s, blocks, results }
     }
 }
 
@@ -149,13 +161,34 @@ impl TryFrom<CorpusLine> for CorpusRecord {
     type Error = String;
 
     fn try_from(line: CorpusLine) -> Result<Self, String> {
-        let CorpusLine { matrix, dtype, caches, features, preparation, preprocess, clock, blocks, results } =
-            line;
+        let CorpusLine {
+            matrix,
+            dtype,
+            caches,
+            features,
+            preparation,
+            preprocess,
+            clock,
+            launch_s,
+            blocks,
+            results,
+        } = line;
         let results = match results {
             Results::OneByOne(results) => results,
             Results::Grouped(kernels) => ungrouped(kernels, &blocks, dtype)?,
         };
-        Ok(Self { matrix, dtype, caches, features, preparation, preprocess, clock, far: 0, results })
+        Ok(Self {
+            matrix,
+            dtype,
+            caches,
+            features,
+            preparation,
+            preprocess,
+            clock,
+            launch_s,
+            far: 0,
+            results,
+        })
     }
 }
 
@@ -198,6 +231,7 @@ mod tests {
             preparation: BTreeMap::new(),
             preprocess: BTreeMap::new(),
             clock: None,
+            launch_s: None,
             far: 0,
             results,
         }

@@ -298,8 +298,16 @@ fn dealt(deal: &str) -> String {
     if deal == "in order" { deal.to_owned() } else { format!("dealt out by {deal}") }
 }
 
-/// The recommendation.
+/// The recommendation, and the number that is faster still if there is one.
 fn verdict(answer: &AdviseGpusAnswer) -> String {
+    let named = recommendation(answer);
+    let is_other = |on: &&OnGpus| on.count == answer.fastest && on.count != answer.best;
+    let Some(on) = answer.gpus.iter().find(is_other) else { return named };
+    let used = on.efficiency.map_or_else(String::new, |used| format!(", {} used", percent(used)));
+    format!("{named} {} GPUs are the fastest: {}{used}.", on.count, on.predicted_s)
+}
+
+fn recommendation(answer: &AdviseGpusAnswer) -> String {
     let of = |count: usize| answer.gpus.iter().find(|on| on.count == count);
     if let Some(best) = of(answer.best).filter(|best| best.count > 1) {
         let time = best.predicted_s;

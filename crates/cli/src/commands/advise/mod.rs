@@ -164,6 +164,7 @@ impl Advise {
         }
         let source = sources.swap_remove(0);
         let device = if self.verify || self.verify_all { Some(self.profile.open(&profile)?) } else { None };
+        let profile = device.iter().fold(profile, |profile, device| device.at_hand(profile, context));
         let (mut matrix, mut told) = self.load_told::<T>(&source, context)?;
         let ordered = self.order.reorder.map(|order| order.apply(&matrix, &source.title())).transpose()?;
         let mut objective = self.model.objective(self.iterations);

@@ -34,7 +34,7 @@ impl Linear {
 
 impl Learner for Linear {
     const NAME: &'static str = "linear";
-    const FORMAT: &'static str = "sparsight/linear/1";
+    const FORMAT: &'static str = "sparsight/linear/2";
 
     fn inputs() -> Vec<String> {
         described(LINEAR)

@@ -131,7 +131,7 @@ impl Neighbours {
 
 impl Learner for Neighbours {
     const NAME: &'static str = "neighbours";
-    const FORMAT: &'static str = "sparsight/neighbours/6";
+    const FORMAT: &'static str = "sparsight/neighbours/7";
 
     fn inputs() -> Vec<String> {
         described(NEIGHBOURS)

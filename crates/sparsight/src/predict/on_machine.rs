@@ -1,0 +1,96 @@
+//! Predictions for a machine on which launches take another time than in the profile.
+//!
+//! ```text
+//! T = T_profile + launch here - launch of the profile
+//! ```
+//! Every product is one launch at least, and what the host, its driver and its bus add to that is the machine's and not the GPU's.
+//! Products of two launches move by one of them: how far these overlap was not measured.
+
+use super::{Answered, Predictor};
+use sparsight_kernels::Candidate;
+use sparsight_matrix::{Features, Seconds};
+use sparsight_model::{Model, PredictError, Predicted, Term};
+
+/// Asks a predictor of the profile and adds what launches take more.
+#[derive(Debug, Clone)]
+pub struct MachinePredictor<'p> {
+    inner: Box<Predictor<'p>>,
+    launch: Seconds,
+    difference: Seconds,
+}
+
+impl<'p> MachinePredictor<'p> {
+    /// `launch`: here, and in the profile.
+    pub(crate) fn new(inner: Predictor<'p>, launch: Seconds, of_profile: Seconds) -> Self {
+        Self { inner: Box::new(inner), launch, difference: Seconds(launch.0 - of_profile.0) }
+    }
+
+    /// Predicts like [`Predictor::answer_each`].
+    pub(crate) fn answer_each(&self, candidates: &[Candidate], features: &Features) -> Vec<Answered> {
+        self.moved(self.inner.answer_each(candidates, features))
+    }
+
+    /// Predicts like [`Predictor::answer_possible`].
+    pub(crate) fn answer_possible(&self, possible: &[Candidate], features: &Features) -> Vec<Answered> {
+        self.moved(self.inner.answer_possible(possible, features))
+    }
+
+    fn moved(&self, mut answers: Vec<Answered>) -> Vec<Answered> {
+        for (_, prediction) in answers.iter_mut().flatten() {
+            prediction.move_by(self.difference, self.launch);
+        }
+        answers
+    }
+}
+
+impl Model for MachinePredictor<'_> {
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+
+    fn predict(&self, candidate: &Candidate, features: &Features) -> Predicted {
+        self.predict_each(std::slice::from_ref(candidate), features).swap_remove(0)
+    }
+
+    fn predict_each(&self, candidates: &[Candidate], features: &Features) -> Vec<Predicted> {
+        let answers = self.answer_each(candidates, features).into_iter();
+        answers.map(|answer| answer.map(|(_, prediction)| prediction)).collect()
+    }
+
+    /// The sum of the profile, and what is added.
+    fn explain(&self, candidate: &Candidate, features: &Features) -> Result<Vec<Term>, PredictError> {
+        let mut terms = self.inner.explain(candidate, features)?;
+        let value = self.difference.0;
+        terms.push(Term { part: "", name: "launch here - launch of the profile", value, unit: "s" });
+        Ok(terms)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Advisor, Objective, Profile};
+    use sparsight_matrix::gallery::Recipe;
+    use sparsight_matrix::{Csr, Dtype, Features, Seconds};
+
+    #[test]
+    fn every_candidate_takes_so_much_longer_as_a_launch_does_here() {
+        let a: Csr<f64> = "stencil2d,n=60".parse::<Recipe>().unwrap().generate().unwrap();
+        let features = Features::of(&a);
+        let of = |profile: &Profile| {
+            let advice = Advisor::new(profile).advise(&features, Dtype::F64, &Objective::default()).unwrap();
+            advice.ours().map(|one| (one.candidate, one.prediction.time.0)).collect::<Vec<_>>()
+        };
+        let shipped = || Profile::shipped("nvidia-h200").unwrap();
+        let launch = shipped().device.facts.launch_s;
+        let there = of(&shipped());
+        for more in [0.4e-6, -0.2e-6] {
+            let here = of(&shipped().on_machine(Seconds(launch.0 + more)));
+            assert_eq!(here.len(), there.len());
+            for ((candidate, here), (known, there)) in here.iter().zip(&there) {
+                assert_eq!(candidate, known, "the order stays");
+                assert!((here - there - more).abs() < 1e-12, "{candidate}: {there} {here}");
+            }
+        }
+        assert_eq!(of(&shipped().on_machine(Seconds(0.0))), there, "a launch that was not measured");
+    }
+}
