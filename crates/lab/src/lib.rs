@@ -7,12 +7,14 @@
 //! rules       decision rules as source code, learned from a corpus
 //! papers      the models that no answer of the library needs
 //! share       one file of a profile to give away
+//! received    what such a file of others has to pass before it is used
 //! answer      what the program prints of all this with `--json`
 //! ```
 
 pub mod answer;
 pub mod evaluate;
 pub mod papers;
+pub mod received;
 pub mod rules;
 pub mod transfer;
 

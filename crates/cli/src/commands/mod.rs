@@ -11,6 +11,7 @@ mod info;
 mod kernels;
 mod lab;
 mod plan;
+mod profiles;
 mod report;
 mod rules;
 mod run;
@@ -58,6 +59,7 @@ pub(crate) enum Command {
     Run(run::Run),
     Bench(bench::Bench),
     Calibrate(calibrate::Calibrate),
+    Profiles(profiles::Profiles),
     Info(info::Info),
     /// List the processor, the CUDA devices and the profiles
     Devices,
@@ -70,7 +72,7 @@ pub(crate) enum Command {
 /// Headings of `--help`, and the commands below each.
 const GROUPS: [(&str, &[&str]); 4] = [
     ("Predict and choose:", &["advise", "compare", "plan", "report", "rules"]),
-    ("Run and measure:", &["run", "bench", "calibrate"]),
+    ("Run and measure:", &["run", "bench", "calibrate", "profiles"]),
     ("List and describe:", &["info", "devices", "kernels", "gallery"]),
     ("More:", &["lab", "completions", "help"]),
 ];
@@ -134,6 +136,7 @@ impl Command {
             Self::Run(run) => run.run(),
             Self::Bench(bench) => bench.run(context),
             Self::Calibrate(calibrate) => calibrate.run(context),
+            Self::Profiles(profiles) => profiles.run(context),
             Self::Info(info) => info.run(context),
             Self::Devices => devices::run(context),
             Self::Kernels(kernels) => kernels.run(context),

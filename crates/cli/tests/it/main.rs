@@ -24,6 +24,7 @@ mod results_are_reproduced;
 mod rules_are_pasted;
 mod run_a_program;
 mod several_gpus;
+mod shared_profiles;
 mod support;
 mod tables_of_values;
 mod the_book;

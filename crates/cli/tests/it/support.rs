@@ -22,6 +22,7 @@ use tempfile::TempDir;
 pub fn sparsight(cache: &Path) -> Command {
     let mut command = Command::cargo_bin("sparsight").expect("the program was built");
     command.env("SPARSIGHT_CACHE", cache).env("NO_COLOR", "1").env_remove("RAYON_NUM_THREADS");
+    command.env("XDG_DATA_HOME", cache);
     command
 }
 

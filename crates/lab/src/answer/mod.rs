@@ -14,12 +14,15 @@
 //! | `lab evaluate --from` | [`EvaluateTransferAnswer`] | `sparsight/evaluate-transfer/1` |
 //! | `lab evaluate --without-each` | [`EvaluateWithoutAnswer`] | `sparsight/evaluate-without/1` |
 //! | `rules` | [`RulesAnswer`] | `sparsight/rules/1` |
+//! | `profiles add` | [`ProfilesAddAnswer`] | `sparsight/profiles-add/1` |
+//! | `profiles index` | [`ProfilesIndexAnswer`] | `sparsight/profiles-index/1` |
 
 mod evaluate;
 mod fit;
 mod measure;
 mod predict;
 mod profile_links;
+mod profiles;
 mod repair;
 mod rules;
 mod transfer;
@@ -29,6 +32,7 @@ pub use fit::{FitAnswer, FittedModel, LearnedErrors};
 pub use measure::{MeasureAnswer, UnreadableMatrix};
 pub use predict::{PredictAnswer, PredictManyAnswer, PredictedCandidate};
 pub use profile_links::ProfileLinksAnswer;
+pub use profiles::{ProfilesAddAnswer, ProfilesIndexAnswer};
 pub use repair::RepairAnswer;
 pub use rules::{GuardedCandidate, JudgedRules, RulesAnswer};
 pub use transfer::{TransferAnswer, TransferManyAnswer, TransferOutcome, TransferredCandidate};

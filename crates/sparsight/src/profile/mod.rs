@@ -16,6 +16,7 @@
 //!
 //! ```text
 //! folder, shipped, cache   a profile on disk, in the program, in the cache of the user
+//! of_user                  profiles of the user, by name and by GPU
 //! data_sheet               a GPU that was not measured, from numbers that the user gives
 //! calibration, links       files of a calibration, and of links between GPUs
 //! vendor                   names of other makers' GPUs
@@ -26,6 +27,7 @@ mod calibration;
 mod data_sheet;
 mod folder;
 mod links;
+mod of_user;
 mod shipped;
 mod vendor;
 
@@ -39,6 +41,7 @@ pub use calibration::{CALIBRATION_SCHEMA, CalibrationFile, RESCALING_SCHEMA, Res
 pub use data_sheet::is_data_sheet;
 pub use folder::ProfileFolder;
 pub use links::{KnownLinks, LINKS_SCHEMA, LinksFile, MeasuredExchange};
+pub use of_user::folders_of_user;
 pub use vendor::other_vendor;
 
 use crate::Error;
@@ -48,7 +51,6 @@ use sparsight_kernels::{Candidate, DeviceFacts, Execution, Format, device_bytes}
 use sparsight_matrix::{Bytes, Csr, Dtype, Features, Seconds};
 use sparsight_model::{CutCost, MixedPrecision, Rescaling};
 use std::collections::BTreeMap;
-use std::env;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -156,6 +158,11 @@ impl Provenance {
             noise: None,
         }
     }
+
+    /// Returns whether the kernels that were measured are those of this program.
+    pub fn is_of_these_kernels(&self) -> bool {
+        self.kernels == sparsight_device::cuda::catalogue_hash()
+    }
 }
 
 impl ProfiledDevice {
@@ -195,12 +202,15 @@ impl Profile {
     }
 
     /// The profile of the GPU that its driver calls `name`, if one is part of the program; where the user has a profile of the
-    /// same name ([`folder_of`]), that one.
+    /// same name ([`folder_of`]), that one. Of another GPU the first profile in [`folders_of_user`] that is of it.
     ///
     /// # Errors
     /// As [`Profile::find`], if there is one and it cannot be read.
     pub fn shipped_for_gpu(name: &str) -> Result<Option<Self>, Error> {
-        Self::shipped_name_for_gpu(name).map(Self::find).transpose()
+        match Self::shipped_name_for_gpu(name) {
+            Some(shipped) => Self::find(shipped).map(Some),
+            None => of_user::of_gpu(&folders_of_user(), name).map(|folder| Self::load(&folder)).transpose(),
+        }
     }
 
     /// Profile that answers for that GPU without measuring: that of [`Profile::shipped_for_gpu`], or a calibration made
@@ -330,23 +340,15 @@ impl Profile {
 }
 
 /// The folder that text means which names a profile; `None` where it is the name of a shipped one, or of none. What has a
-/// separator is always a path. A name is looked for in the folders of `SPARSIGHT_PROFILES`, which lists them as `PATH` does,
-/// then among the shipped profiles, then here.
+/// separator is always a path. A name is looked for in [`folders_of_user`], then among the shipped profiles, then here.
 pub fn folder_of(name_or_folder: &str) -> Option<PathBuf> {
     let is_path = name_or_folder.contains(['/', std::path::MAIN_SEPARATOR]);
-    let of_user = (!is_path && !name_or_folder.is_empty()).then(|| of_user(name_or_folder)).flatten();
+    let of_user = (!is_path && !name_or_folder.is_empty()).then(|| of_user::named(name_or_folder)).flatten();
     let is_shipped = || shipped::names().any(|n| n == name_or_folder) && !is_path;
     of_user.or_else(|| {
         let here = Path::new(name_or_folder);
         (!is_shipped() && here.is_dir()).then(|| here.to_owned())
     })
-}
-
-/// The first profile of that name in the folders of `SPARSIGHT_PROFILES`.
-fn of_user(name: &str) -> Option<PathBuf> {
-    let folders = env::var_os("SPARSIGHT_PROFILES")?;
-    let profiles = env::split_paths(&folders).filter(|folder| !folder.as_os_str().is_empty());
-    profiles.map(|folder| folder.join(name)).find(|profile| profile.join("device.json").is_file())
 }
 
 /// The nearest matrices that were learned from: see [`Surroundings`](sparsight_model::Surroundings).
