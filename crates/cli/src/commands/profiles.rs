@@ -103,7 +103,7 @@ impl Add {
         }
         let archive = contents(&self.file)?;
         let unpacked = Unpacked::within(&profiles)?;
-        let examined = accept(&archive, indexed, &unpacked.0).map_err(|refused| of(&self.file, refused))?;
+        let examined = accept(&archive, indexed, &unpacked.0).map_err(|refused| of(&self.file, &refused))?;
         fs::rename(&unpacked.0, &to).map_err(|error| Failure::input(format!("{}: {error}", to.display())))?;
         let answer = ProfilesAddAnswer {
             same_kernels: ProfileFolder::open(&to)?.device()?.provenance.is_of_these_kernels(),
@@ -140,7 +140,7 @@ impl Index {
             let (folder, file) = placed(path)?;
             let unpacked = Unpacked::within(&folder)?;
             examined
-                .push(examine(&contents(path)?, &file, &unpacked.0).map_err(|refused| of(path, refused))?);
+                .push(examine(&contents(path)?, &file, &unpacked.0).map_err(|refused| of(path, &refused))?);
             folders.push(folder);
         }
         folders.dedup();
@@ -197,7 +197,7 @@ fn contents(path: &Path) -> Result<Vec<u8>, Failure> {
 }
 
 /// The failure of a file.
-fn of(path: &Path, refused: RefusedProfile) -> Failure {
+fn of(path: &Path, refused: &RefusedProfile) -> Failure {
     let hint = refused.hint();
     let failure = Failure::input(format!("{}: {refused}", path.display()));
     match hint {

@@ -95,8 +95,10 @@ mod tests {
     use flate2::write::GzEncoder;
     use tar::{Builder, Header};
 
-    /// An archive of these entries: name, type, content.
-    fn archive(entries: &[(&str, EntryType, &[u8])]) -> Vec<u8> {
+    /// Name, type and content of an entry.
+    type Entry<'a> = (&'a str, EntryType, &'a [u8]);
+
+    fn archive(entries: &[Entry<'_>]) -> Vec<u8> {
         let mut tar = Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
         for (name, kind, content) in entries {
             let mut header = Header::new_ustar();
@@ -123,7 +125,7 @@ mod tests {
         assert_eq!(unpack(&right, &into).unwrap(), "gpu");
         assert_eq!(fs::read(into.join("models/index.json")).unwrap(), b"[]");
         let twice = [("gpu/device.json", file, &b"{}"[..]), ("gpu/device.json", file, b"{}")];
-        let wrong: [(&[(&str, EntryType, &[u8])], &str); 8] = [
+        let wrong: [(&[Entry<'_>], &str); 8] = [
             (&[], "no profile"),
             (&[("gpu/../../evil", file, b"x")], "leads out"),
             (&[("/etc/evil", file, b"x")], "leads out"),
