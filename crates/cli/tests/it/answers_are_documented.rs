@@ -294,6 +294,37 @@ fn every_field_of_a_prediction_and_an_evaluation_is_described() {
 }
 
 #[test]
+fn every_field_of_a_shared_profile_is_described() {
+    let quality = HeldOutQuality {
+        dtype: Dtype::F64,
+        matrices: 6,
+        best_over_chosen: 0.97,
+        best_over_fixed: 0.86,
+        median_error: 0.03,
+        covered: None,
+    };
+    let profile = IndexedProfile {
+        name: "gpu".to_owned(),
+        chip: "Made-up GPU".to_owned(),
+        date: "2026-01-02".to_owned(),
+        kernels: "0123".to_owned(),
+        quality: vec![quality.clone()],
+        file: "gpu.tar.gz".to_owned(),
+        bytes: 7,
+        sha256: "89ab".to_owned(),
+    };
+    let index = ProfilesIndexAnswer { file: PathBuf::from("index.json"), profiles: vec![profile.clone()] };
+    assert_documented(&serde_json::from_str(&index.to_json()).unwrap());
+    let added = ProfilesAddAnswer {
+        profile,
+        indexed_quality: vec![quality],
+        same_kernels: true,
+        folder: PathBuf::from("p/gpu"),
+    };
+    assert_documented(&serde_json::from_str(&added.to_json()).unwrap());
+}
+
+#[test]
 fn every_field_of_measured_answers_is_described() {
     let device = DeviceSummary {
         name: "Made-up CPU".to_owned(),
@@ -342,33 +373,6 @@ fn every_field_of_measured_answers_is_described() {
         vec![RepairedFile { path, kept: 6, damaged, unproven: 0, unpacking: Vec::new(), set_aside }];
     let repaired = RepairAnswer { folder: PathBuf::from("p"), repaired };
     assert_documented(&serde_json::from_str(&repaired.to_json()).unwrap());
-    let quality = HeldOutQuality {
-        dtype: Dtype::F64,
-        matrices: 6,
-        best_over_chosen: 0.97,
-        best_over_fixed: 0.86,
-        median_error: 0.03,
-        covered: None,
-    };
-    let profile = IndexedProfile {
-        name: "gpu".to_owned(),
-        chip: "Made-up GPU".to_owned(),
-        date: "2026-01-02".to_owned(),
-        kernels: "0123".to_owned(),
-        quality: vec![quality.clone()],
-        file: "gpu.tar.gz".to_owned(),
-        bytes: 7,
-        sha256: "89ab".to_owned(),
-    };
-    let index = ProfilesIndexAnswer { file: PathBuf::from("index.json"), profiles: vec![profile.clone()] };
-    assert_documented(&serde_json::from_str(&index.to_json()).unwrap());
-    let added = ProfilesAddAnswer {
-        profile,
-        indexed_quality: vec![quality],
-        same_kernels: true,
-        folder: PathBuf::from("p/gpu"),
-    };
-    assert_documented(&serde_json::from_str(&added.to_json()).unwrap());
     let run = MeasuredPlan {
         what: "fused".to_owned(),
         plan: "csr-scalar/b64/f64".to_owned(),
