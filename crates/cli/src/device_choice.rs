@@ -61,7 +61,7 @@ impl DeviceName {
             Self::Cuda(index) => Ok(CalibrationTarget::Gpu(*index)),
             Self::Part(index, multiprocessors) => Ok(CalibrationTarget::GpuPart(*index, *multiprocessors)),
             Self::Hip(_) => Err(Failure::device(format!("{self} has no profile, and GPUs of AMD are not calibrated yet"))
-                .hinted(format!("`sparsight lab profile --device {self} --out DIR` measures one; products run without: `sparsight bench`"))),
+                .hinted(format!("`sparsight lab profile --device {self} -o DIR` measures one; products run without: `sparsight bench`"))),
             Self::Profile(name) => Err(nothing_runs_on(name)),
         }
     }

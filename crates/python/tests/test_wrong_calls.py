@@ -82,6 +82,7 @@ WRONG = {
     "a file of another kind": (lambda: sparsight.advise("a.txt"), BadMatrix, "a.txt", "os.getcwd"),
     "half precision": (lambda: sparsight.plan(A, dtype=np.float16), BadMatrix, "float16", "float32"),
     "no such generator": (lambda: sparsight.gallery("nonsense"), BadMatrix, "nonsense", "the gallery has"),
+    "no profile of AMD": (lambda: sparsight.advise(A, device="hip:0"), NoProfile, "hip:0 has no profile", "nvidia-h200"),
     "no such profile": (lambda: sparsight.advise(A, device="nvidia-x1"), NoProfile, "nvidia-x1", "cuda:N"),
     "less than no products": (lambda: sparsight.advise(A, products=-1), SparsightError, "-1 products", "whole"),
     "half a product": (lambda: sparsight.plan(A, products=1.5), SparsightError, "1.5 products", "whole"),

@@ -2,10 +2,10 @@
 
 use sparsight_c::{
     DeviceHandle, OpHandle, PlanHandle, ProfileHandle, SS_BAD_ARGUMENT, SS_BAD_MATRIX, SS_F32, SS_F64,
-    SS_I32, SS_I64, SS_INFEASIBLE, SS_NO_PROFILE, SS_OK, ss_device_free, ss_device_open, ss_last_error,
-    ss_last_hint, ss_memory_bytes, ss_multiply, ss_multiply_host, ss_op_free, ss_plan_count, ss_plan_csr,
-    ss_plan_free, ss_plan_id, ss_plan_memory_bytes, ss_plan_predicted_s, ss_prepare, ss_profile_free,
-    ss_profile_open, ss_update_values, ss_update_values_host, ss_version,
+    SS_I32, SS_I64, SS_INFEASIBLE, SS_NO_GPU, SS_NO_PROFILE, SS_OK, ss_device_free, ss_device_open,
+    ss_last_error, ss_last_hint, ss_memory_bytes, ss_multiply, ss_multiply_host, ss_op_free, ss_plan_count,
+    ss_plan_csr, ss_plan_free, ss_plan_id, ss_plan_memory_bytes, ss_plan_predicted_s, ss_prepare,
+    ss_profile_free, ss_profile_open, ss_update_values, ss_update_values_host, ss_version,
 };
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
@@ -546,6 +546,9 @@ fn unknown_profiles_and_devices_are_named_in_errors() {
             SS_BAD_ARGUMENT,
             "'cuda:+1' is no device",
         );
+        // No machine has so many.
+        refused(ss_device_open(c"hip:4096".as_ptr(), &raw mut device), SS_NO_GPU, "HIP");
+        assert!(device.is_null());
         // Whatever is here: the default is there, too.
         fine(ss_profile_open(null(), &raw mut profile));
         ss_profile_free(profile);

@@ -1,5 +1,5 @@
 //! Functions of HIP, by name from the libraries that were found, with the types of `hip_runtime_api.h` and `hiprtc.h`. Only what has
-//! kept its form from ROCm 6.0 to 7 is called: a device is asked for attributes by number, and never for the struct of all its
+//! kept its form from `ROCm` 6.0 to 7 is called: a device is asked for attributes by number, and never for the struct of all its
 //! properties, which grows from version to version.
 
 use super::library;
@@ -8,7 +8,7 @@ use crate::library::functions;
 use std::ffi::{CStr, c_char, c_int, c_uchar, c_uint, c_void};
 use std::sync::OnceLock;
 
-/// Oldest runtime that is used: ROCm 6.0, as `hipRuntimeGetVersion` counts.
+/// Oldest runtime that is used: `ROCm` 6.0, as `hipRuntimeGetVersion` counts.
 const OLDEST: c_int = 60_000_000;
 
 /// A failure that stands for an absence or for too little memory: `hipError_t`.

@@ -19,7 +19,7 @@ const SEEN_BY_KERNELS: c_uint = 0x2 | 0x4000_0000;
 /// Ticks a millisecond of a clock of which the runtime does not say them: 100 MHz, that of CDNA. It is for a limit alone.
 const USUAL_TICKS: u32 = 100_000;
 
-/// Numbers of `hipDeviceAttribute_t`, the same from ROCm 5 to 7.
+/// Numbers of `hipDeviceAttribute_t`, the same from `ROCm` 5 to 7.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Attribute {
     L2Bytes = 19,

@@ -42,7 +42,7 @@ pub(super) fn runtime() -> Result<ManuallyDrop<Library>, DeviceError> {
     Ok(opened(&RUNTIME_FILES).expect("it was found"))
 }
 
-/// The run-time compiler; before ROCm 7 it is in the runtime as well, and maybe there alone.
+/// The run-time compiler; before `ROCm` 7 it is in the runtime as well, and maybe there alone.
 ///
 /// # Errors
 /// [`DeviceError::NoHiprtc`] with the places that were looked at, [`DeviceError::LoaderPath`].

@@ -115,7 +115,9 @@ impl Hip {
         let facts = facts::read(&context)?;
         let ((version, point), capability) =
             (hiprtc_version()?, facts.compute_capability.unwrap_or_default());
-        let target = format!("{} {}.{} hiprtc {version}.{point}", facts.name, capability.0, capability.1);
+        // The compiler's own number stays the same over many versions of ROCm.
+        let compiler = format!("hiprtc {version}.{point} of {}", facts.driver);
+        let target = format!("{} {}.{} {compiler}", facts.name, capability.0, capability.1);
         let (timer, cache) = (OnceLock::new(), KernelCache::from_environment());
         let mut gpu = HipGpu { timer, facts, cache, target, context: Arc::clone(&context) };
         if measures_rates {

@@ -1,7 +1,9 @@
-//! Every kernel in every variant compiles for AMD's GPUs. Needs clang 19 or newer, but neither ROCm nor a GPU: `hip/device.hpp` stands
+//! Every kernel in every variant compiles for AMD's GPUs. Needs clang 19 or newer, but neither `ROCm` nor a GPU: `hip/device.hpp` stands
 //! for the headers of HIP. `SPARSIGHT_REQUIRE_AMD_CLANG=1` turns a skip into a failure.
 
 use crate::every_variant_compiles::{fused_sources, sources};
+use sparsight_device::DeviceError;
+use sparsight_device::hip::{compile, hiprtc_version};
 use sparsight_kernels::KernelSource;
 use std::fmt::Write as _;
 use std::fs;
@@ -128,6 +130,27 @@ fn every_variant_compiles_for_waves_of_64_and_of_32() {
     println!("{} sources for {} chips in {:.1} s", all.len(), ARCHS.len(), start.elapsed().as_secs_f64());
     fs::remove_dir_all(&folder).unwrap();
     assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// AMD's own compiler with its own headers, where it is here: it needs no GPU.
+#[test]
+fn hiprtc_makes_code_of_some_of_every_kind() {
+    match hiprtc_version() {
+        Err(error @ (DeviceError::NoHiprtc { .. } | DeviceError::LoaderPath { .. })) => {
+            return println!("skipped: {error}");
+        }
+        other => drop(other.unwrap()),
+    }
+    // Everything but candidates, and some of these.
+    let all: Vec<_> = sources().into_iter().chain(fused_sources()).collect();
+    let some = all.iter().enumerate().filter(|(at, _)| *at < 8 || at % 29 == 0 || at + 1 == all.len());
+    for (_, (name, source)) in some {
+        let code = compile(source, Some("gfx90a")).unwrap_or_else(|error| panic!("{name}: {error}"));
+        for entry in &source.entry_points {
+            let found = code.windows(entry.len()).any(|bytes| bytes == entry.as_bytes());
+            assert!(found, "{name}: no {entry} in {} bytes of code", code.len());
+        }
+    }
 }
 
 #[test]

@@ -218,13 +218,11 @@ fn row_lengths_are_counted_again_and_again() {
     if gxx_is_missing() {
         return;
     }
-    let with_waves: [(fn(Order) -> GpuDevice, Order); 3] = [
-        (EmulatedGpu::device, Order::Forwards),
-        (EmulatedGpu::device, Order::Backwards),
-        (EmulatedGpu::with_waves_of_64, Order::Forwards),
-    ];
-    for (gpu, order) in with_waves {
-        let gpu = gpu(order);
+    for (gpu, order) in [
+        (EmulatedGpu::device(Order::Forwards), Order::Forwards),
+        (EmulatedGpu::device(Order::Backwards), Order::Backwards),
+        (EmulatedGpu::with_waves_of_64(Order::Forwards), Order::Forwards),
+    ] {
         let module = gpu.gpu().load(&row_lengths_source()).unwrap();
         let sums = gpu.upload(&[u64::MAX, 0, 0, 0]).unwrap();
         for (what, a) in chosen::<f64>() {

@@ -1,4 +1,4 @@
-// libhiprtc.so.6 without ROCm: an image is a library in which the emulator executes the kernels in waves of 64. Its compiler is g++.
+// libhiprtc.so.7 without ROCm: an image is a library in which the emulator executes the kernels in waves of 64. Its compiler is g++.
 //
 // Given     EMULATOR, the folder of warp.hpp; HERE, that of launch.hpp.
 

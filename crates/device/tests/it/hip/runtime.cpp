@@ -1,4 +1,4 @@
-// libamdhip64.so.6 without a GPU: memory of the device is memory of the host, a stream is a thread, and kernels are executed by the
+// libamdhip64.so.7 without a GPU: memory of the device is memory of the host, a stream is a thread, and kernels are executed by the
 // emulator in waves of 64.
 //
 //     HIP_STAND_IN_DEVICES     number of devices (2)
