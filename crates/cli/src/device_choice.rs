@@ -250,9 +250,18 @@ pub(crate) fn gpus_here() -> Result<Vec<GpuHere>, DeviceError> {
     (0..Cuda::count()?).map(gpu).collect()
 }
 
-/// The GPUs of AMD on this machine, and what opening each gave; an error without HIP.
-pub(crate) fn hip_gpus_here() -> Result<Vec<(DeviceName, Result<DeviceFacts, DeviceError>)>, DeviceError> {
-    let gpu = |index| (DeviceName::Hip(index), Hip::open(index).map(|hip| hip.as_gpu().facts().clone()));
+/// A GPU of AMD on this machine, and what opening it gave.
+pub(crate) struct HipHere {
+    pub(crate) name: DeviceName,
+    pub(crate) facts: Result<DeviceFacts, DeviceError>,
+}
+
+/// The GPUs of AMD on this machine; an error without HIP.
+pub(crate) fn hip_gpus_here() -> Result<Vec<HipHere>, DeviceError> {
+    let gpu = |index| {
+        let facts = Hip::open(index).map(|hip| hip.as_gpu().facts().clone());
+        HipHere { name: DeviceName::Hip(index), facts }
+    };
     Ok((0..Hip::count()?).map(gpu).collect())
 }
 

@@ -1,7 +1,9 @@
 //! `sparsight devices`: what is here, and with `--report` whether it computes what it should.
 
 use crate::context::Context;
-use crate::device_choice::{DeviceName, GpuHere, OpenDevice, gpus_here, hip_gpus_here, vendors_library};
+use crate::device_choice::{
+    DeviceName, GpuHere, HipHere, OpenDevice, gpus_here, hip_gpus_here, vendors_library,
+};
 use crate::failure::{Exit, Failure};
 use crate::table::Table;
 use crate::text::{BOLD, described};
@@ -59,8 +61,8 @@ impl Args {
         }
         match hip_gpus_here() {
             Ok(gpus) => {
-                for (name, opened) in gpus {
-                    match opened {
+                for HipHere { name, facts } in gpus {
+                    match facts {
                         Ok(facts) => {
                             let id = name.to_string();
                             here.push(DeviceHere { id, facts, profile: None, parts: Vec::new() });
