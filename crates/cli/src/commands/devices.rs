@@ -11,7 +11,7 @@ use sparsight::Profile;
 use sparsight::answer::{DeviceHere, DeviceSummary, DevicesAnswer, KernelTrial, NoCuda};
 use sparsight::calibrate::cpu_calibration_folder;
 use sparsight::device::{Device, DeviceError, check, random_x};
-use sparsight::kernels::{Format, Kernel, every_candidate};
+use sparsight::kernels::{Candidate, Format, Kernel, every_candidate};
 use sparsight::matrix::gallery::Recipe;
 use sparsight::matrix::{Bytes, Csr, Dtype, Narrowing, Scalar, reference};
 use std::collections::BTreeMap;
@@ -125,15 +125,20 @@ fn trials(gpus: &[DeviceName]) -> Result<Vec<KernelTrial>, Failure> {
 /// Products that were right, and the first failure, of each kernel and value type.
 type Tried = BTreeMap<(Kernel, Dtype), (usize, Option<String>)>;
 
-/// Runs every candidate that the device has for a value type on one matrix. A format that cannot hold it is passed over.
+/// Runs every kernel that the device has for a value type on one matrix, in its smallest and its largest block size: others would be
+/// compiled for minutes. A format that cannot hold it is passed over.
 fn try_kernels<T: Scalar>(device: &dyn Device<T>, a: &Csr<T>, dtype: Dtype, tried: &mut Tried) {
     let x = random_x::<T>(a.ncols(), 1);
     let expected =
         if dtype == Dtype::Mixed { reference(&Narrowing::rounded(a), &x) } else { reference(a, &x) };
     for format in Format::all() {
-        let mut candidates = every_candidate(dtype)
-            .filter(|c| c.format() == format && device.runs(c.kernel).is_ok())
-            .peekable();
+        let is_wanted = |c: &Candidate| {
+            let blocks = c.kernel.blocks();
+            c.format() == format
+                && (blocks.first() == Some(&c.block) || blocks.last() == Some(&c.block))
+                && device.runs(c.kernel).is_ok()
+        };
+        let mut candidates = every_candidate(dtype).filter(is_wanted).peekable();
         if candidates.peek().is_none() {
             continue;
         }

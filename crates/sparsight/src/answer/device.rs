@@ -99,7 +99,8 @@ pub struct DevicesAnswer {
     pub profiles: Vec<DeviceSummary>,
 }
 
-/// Trial of a kernel on a GPU of this machine: all its block sizes on some matrices, each product compared with the reference.
+/// Trial of a kernel on a GPU of this machine: its smallest and its largest block size on some matrices, each product compared with the
+/// reference.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct KernelTrial {
     /// Value of `--device`: `hip:0`.
