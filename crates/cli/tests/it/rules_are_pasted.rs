@@ -55,8 +55,11 @@ fn every_language_and_the_tree_say_the_same() {
         hpp["rule"]["quantity"].as_str().unwrap(),
         hpp["rule"]["threshold"].as_f64().unwrap()
     );
-    for text in [&hpp, &c, &py, &rs].map(|answer| answer["text"].as_str().unwrap().to_owned()) {
-        assert!(text.contains(&threshold) && text.contains(hpp["otherwise"].as_str().unwrap()), "{text}");
+    let otherwise = hpp["otherwise"].as_str().unwrap();
+    for answer in [&hpp, &c, &py, &rs] {
+        let text = answer["text"].as_str().unwrap();
+        // In Rust it stands there only if the rule returns it: a constant that is not used is a warning.
+        assert!(text.contains(&threshold) && (answer == &rs || text.contains(otherwise)), "{text}");
     }
 }
 
