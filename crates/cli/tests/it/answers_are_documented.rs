@@ -20,6 +20,7 @@ use sparsight_lab::answer::{
     UnreadableMatrix,
 };
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -102,6 +103,16 @@ fn is_of(kind: &str, value: &Value) -> bool {
             }
         }
     }
+}
+
+/// A table of other people's times: enough matrices for every method.
+fn foreign_times() -> String {
+    let mut table = "gpu\tname\trows\tcols\tnnz\tshort_us\tlong_us\n".to_owned();
+    for (gpu, matrix) in (0..4).flat_map(|gpu| (1..130).map(move |matrix| (gpu, matrix))) {
+        let (rows, time) = (100 * matrix, 5 + gpu + matrix * (gpu + 1));
+        writeln!(table, "g{gpu}\tm{matrix}\t{rows}\t{rows}\t{}\t{time}\t{}", 5 * rows, time + 9).unwrap();
+    }
+    table
 }
 
 /// Calls `look` with every field and its value.
@@ -253,6 +264,7 @@ fn every_field_of_a_prediction_and_an_evaluation_is_described() {
                   copy_bytes_per_s = 4e12\nlaunch_s = 2e-6\ncompute_capability = [9, 0]\n";
     fs::write(dir.path().join("little.toml"), little).unwrap();
     fs::write(dir.path().join("links.toml"), links).unwrap();
+    fs::write(dir.path().join("times.tsv"), foreign_times()).unwrap();
     for command in [
         "lab fit made-up --train a/",
         "lab fit made-up-cpu",
@@ -265,6 +277,7 @@ fn every_field_of_a_prediction_and_an_evaluation_is_described() {
         "compare gallery:arrow,n=20000 --devices made-up,made-up-cpu --price made-up=8000 --unit EUR \
          --power made-up-cpu=100 --kernel csr-scalar --iterations 100",
         "lab transfer gallery:stencil2d,n=300 --from made-up --to made-up-cpu",
+        "lab foreign times.tsv --matrices 0,2 --draws 2",
         "lab evaluate made-up",
         "lab evaluate made-up-cpu --from made-up",
         "lab evaluate made-up --without-each",
