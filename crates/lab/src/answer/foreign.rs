@@ -10,6 +10,8 @@ use std::path::PathBuf;
 pub struct ForeignAnswer {
     /// The table.
     pub table: PathBuf,
+    /// Times left out, since they are far below a launch.
+    pub implausible: usize,
     /// GPUs that are compared with each other.
     pub groups: Vec<Vec<String>>,
     /// Draws of each number of matrices.

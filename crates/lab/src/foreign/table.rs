@@ -1,6 +1,7 @@
 //! A table of times that other people measured, and the facts of the GPUs in it.
 
 use sparsight::Error;
+use sparsight_model::accuracy::quantile;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
@@ -10,6 +11,9 @@ use std::path::Path;
 const TIME: &str = "_us";
 /// Columns without which there is no row.
 const REQUIRED: [&str; 5] = ["gpu", "name", "rows", "cols", "nnz"];
+/// A time below this share of the median of a GPU's shortest percent is a failed run: no product takes less than a launch. Chosen.
+const IMPLAUSIBLE: f64 = 0.1;
+const SHORTEST: f64 = 0.005;
 
 /// Sizes and row lengths of a matrix.
 #[derive(Debug, Clone, PartialEq)]
@@ -69,6 +73,8 @@ pub struct ForeignTable {
     pub matrices: Vec<ForeignMatrix>,
     /// GPUs, by name.
     pub gpus: Vec<ForeignGpu>,
+    /// Times left out, since they are far below a launch.
+    pub implausible: usize,
 }
 
 impl ForeignTable {
@@ -116,15 +122,17 @@ impl ForeignTable {
             let times = times.iter().map(time).collect::<Result<Vec<f64>, Error>>()?;
             gpus.entry(lines.required(row, "gpu")?.to_owned()).or_default().insert(name, times);
         }
+        let mut implausible = 0;
         let of_gpu = |(name, measured): (String, BTreeMap<String, Vec<f64>>)| {
             let none = vec![f64::NAN; times.len()];
             let of_matrix = |matrix| measured.get(matrix).unwrap_or(&none).iter().copied();
-            let times = matrices.keys().flat_map(of_matrix).collect();
+            let mut times: Vec<f64> = matrices.keys().flat_map(of_matrix).collect();
+            implausible += without_implausible(&mut times);
             ForeignGpu { name, facts: None, times }
         };
         let gpus = gpus.into_iter().map(of_gpu).collect();
         let formats = times.into_iter().map(str::to_owned).collect();
-        Ok(Self { formats, gpus, matrices: matrices.into_values().collect() })
+        Ok(Self { formats, gpus, matrices: matrices.into_values().collect(), implausible })
     }
 
     /// Reads facts of the GPUs, of which columns `gpu`, `memory_gb_per_s` (10^9 bytes) and `l2_mb` (10^6 bytes) are taken.
@@ -154,6 +162,15 @@ impl ForeignTable {
     pub(super) fn at(&self, matrix: usize, format: usize) -> usize {
         matrix * self.formats.len() + format
     }
+}
+
+/// Makes times far below a launch `NaN`, and counts them.
+fn without_implausible(times: &mut [f64]) -> usize {
+    let mut known: Vec<f64> = times.iter().copied().filter(|time| time.is_finite()).collect();
+    known.sort_by(f64::total_cmp);
+    let least = IMPLAUSIBLE * quantile(&known, SHORTEST).unwrap_or(0.0);
+    let faults = times.iter_mut().filter(|time| **time < least);
+    faults.map(|time| *time = f64::NAN).count()
 }
 
 /// Lines of a table: number of the line, from 1, and its cells.

@@ -83,6 +83,8 @@ fn equations_find_the_numbers_that_made_the_times() {
 #[test]
 fn a_table_that_cannot_be_read_says_where() {
     let said = |text: &str| read(text).unwrap_err().to_string();
+    let failed = read(&table().replacen("\t1.5\t", "\t1.5\t0.0006\t7\t", 1)).unwrap();
+    assert_eq!(failed.implausible, 1, "a time that no launch takes");
     let header = "gpu\tname\trows\tcols\tnnz\tcsr_us\n";
     assert!(said("gpu\tname\trows\tcols\n").contains("no column nnz"));
     assert!(said("gpu\tname\trows\tcols\tnnz\n").contains("FORMAT_us"));

@@ -68,6 +68,7 @@ impl Foreign {
         let name = |at: &usize| table.gpus[*at].name.clone();
         let answer = ForeignAnswer {
             table: self.table.clone(),
+            implausible: table.implausible,
             groups: groups.iter().map(|group: &Vec<usize>| group.iter().map(name).collect()).collect(),
             draws: draws.draws,
             seed: self.seed,
@@ -95,6 +96,10 @@ fn print(
         counted(answer.draws as u64, "draw"),
         answer.seed
     ))?;
+    if answer.implausible > 0 {
+        let times = counted(answer.implausible as u64, "time");
+        out.line(format_args!("left out, since far below a launch: {times}"))?;
+    }
     let of_all = |row: &&ForeignError| row.format.is_none() && row.size.is_none();
     for &count in counts {
         out.line("")?;
