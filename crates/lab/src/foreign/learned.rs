@@ -3,7 +3,7 @@
 //! ```text
 //! of each other pair p and format f     ln(T_to / T_from) = w_pf q             q: quantities; all matrices, robust, ridge
 //! mean and spread over the pairs        mu_f = mean w_pf,   z = (w_pf - mu_f) q sqrt(share of p);   pairs from the same reference count more
-//! of the pair asked about               ln(T / T_ref) = mu_f q + a z + a0 + a_f + a1 ln T_ref
+//! of the pair asked about               ln(T / T_ref) = mu_f q + a z + a0 + a_f + a1 ln(T_ref / 20 us)
 //!                                       a, a0, a_f, a1 normal around 0: ridge over the few matrices, robust
 //! carried                               T^0.7 T_plain^0.3, where the few give the plain equation of the format
 //! ```
@@ -21,8 +21,10 @@ const FAR: f64 = 1.5;
 const FAR_OF_FEW: f64 = 2.0;
 /// Fewest matrices from which an equation of a format is fitted, over the numbers in it.
 const MATRICES_A_QUANTITY: usize = 2;
-/// Prior standard deviations of the pair asked about: of a0, a_f and a1; those of a are 1. Chosen.
+/// Prior standard deviations of the pair asked about: of `a0`, `a_f` and `a1`; those of a are 1. Chosen.
 const PRIOR: [f64; 3] = [1.0, 0.08, 0.05];
+/// A time at which `a1` changes nothing, seconds. Chosen: a middling one of small matrices.
+const MIDDLING_S: f64 = 20e-6;
 /// How often a pair from the reference itself counts. Chosen.
 const FROM_REFERENCE: f64 = 4.0;
 /// Share of the logarithm of the plain equation's time. Chosen.
@@ -53,7 +55,7 @@ fn median_absolute(residuals: &[f64]) -> f64 {
 }
 
 impl PairEquation {
-    /// Fits to `logs`, ln(T_to / T_from) of all matrices and formats, where they are finite. `None` if no format has enough.
+    /// Fits to `logs`, `ln(T_to / T_from)` of all matrices and formats, where they are finite. `None` if no format has enough.
     pub(super) fn fit(quantities: &[[f64; QUANTITIES]], logs: &[f64], formats: usize) -> Option<Self> {
         let one = |format: usize| {
             let taken = (format..logs.len()).step_by(formats);
@@ -102,7 +104,7 @@ fn fit_format(quantities: &[[f64; QUANTITIES]], logs: &[f64], taken: &[usize]) -
 #[derive(Debug)]
 pub(super) struct Learned {
     formats: usize,
-    /// ln T_ref + mu q.
+    /// `ln T_ref + mu q`.
     mean: Vec<f64>,
     /// z and what else the few matrices decide on, scaled by its prior.
     along: DMatrix<f64>,
@@ -146,7 +148,7 @@ impl Learned {
             match k.checked_sub(pairs) {
                 None => shares[k].sqrt() * (dot(&others[k].1.weights[format], &quantities[at]) - center[at]),
                 Some(0) => PRIOR[0],
-                Some(1) => PRIOR[2] * (known[at] / 20e-6).ln(),
+                Some(1) => PRIOR[2] * (known[at] / MIDDLING_S).ln(),
                 Some(own) => PRIOR[1] * f64::from(u8::from(own - 2 == format)),
             }
         });

@@ -92,13 +92,14 @@ pub struct ForeignChoice {
     pub to: String,
     /// Number of drawn matrices.
     pub matrices: usize,
-    /// Method whose least time is chosen, of `learned` the least T^0.8 T_ref^0.2; `unchanged` chooses the reference's best.
+    /// Method whose least time is chosen, of `learned` the least `T^0.8 T_ref^0.2`; `unchanged` chooses the reference's best.
     pub method: ForeignMethod,
     /// Mean of best / chosen.
     pub best_over_chosen: f64,
 }
 
-/// Share of measured times inside 90 % intervals that were made without the target.
+/// Share of measured times inside 90 % intervals whose width follows from errors on pairs without the target (the equations behind these
+/// pairs may have been taught by pairs with it).
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ForeignCoverage {
     /// GPU that is left out, and asked about.
@@ -221,7 +222,9 @@ fn judged(
     for draw in 0..if count == 0 { 1 } else { draws.draws } {
         let few = drawn(table, (from, to), count, draws.seed, draw);
         let mut left = vec![true; table.matrices.len()];
-        few.iter().for_each(|&matrix| left[matrix] = false);
+        for &matrix in &few {
+            left[matrix] = false;
+        }
         let judged = |at: &usize| left[at / formats] && (here.times[*at] + there.times[*at]).is_finite();
         let places: Vec<usize> = (0..here.times.len()).filter(judged).collect();
         let mut ways: Vec<_> = ForeignMethod::EQUATIONS

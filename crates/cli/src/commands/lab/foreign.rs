@@ -11,8 +11,8 @@ use std::path::PathBuf;
 
 /// Judge how far other people's times carry from one GPU to another
 ///
-/// The table has a row a GPU and matrix, separated by tabs: gpu, name, rows, cols, nnz, a column FORMAT_us of microseconds for each
-/// format, and where known group, row_max and row_variance.
+/// The table has a row a GPU and matrix, separated by tabs: gpu, name, rows, cols, nnz, a column `FORMAT_us` of microseconds for each
+/// format, and where known group, `row_max` and `row_variance`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Foreign {
     /// Table of times
@@ -21,7 +21,7 @@ pub(crate) struct Foreign {
     /// GPUs to carry times between, such as those measured with the same code: K40m,P100 (several times; default: all)
     #[arg(long = "among", value_name = "GPU,GPU", value_parser = listed)]
     groups: Vec<Listed>,
-    /// Facts of the GPUs: gpu, memory_gb_per_s, l2_mb, separated by tabs
+    /// Facts of the GPUs: gpu, `memory_gb_per_s`, `l2_mb`, separated by tabs
     #[arg(long, value_name = "FACTS.tsv")]
     facts: Option<PathBuf>,
     /// Numbers of matrices measured on both GPUs
