@@ -15,9 +15,9 @@ use sparsight::model::{LinkRate, Links};
 use sparsight::profile::{GridName, MeasuredExchange};
 use sparsight::records::{DamagedLine, RepairedFile};
 use sparsight_lab::answer::{
-    EvaluateAnswer, EvaluateTransferAnswer, EvaluateWithoutAnswer, FitAnswer, MeasureAnswer, PredictAnswer,
-    PredictManyAnswer, ProfileLinksAnswer, RepairAnswer, RulesAnswer, TransferAnswer, TransferManyAnswer,
-    UnreadableMatrix,
+    EvaluateAnswer, EvaluateTransferAnswer, EvaluateWithoutAnswer, FitAnswer, ForeignAnswer, MeasureAnswer,
+    PredictAnswer, PredictManyAnswer, ProfileLinksAnswer, RepairAnswer, RulesAnswer, TransferAnswer,
+    TransferManyAnswer, UnreadableMatrix,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -213,6 +213,7 @@ fn every_answer_has_a_section_and_every_section_an_answer() {
         EvaluateTransferAnswer::SCHEMA,
         EvaluateWithoutAnswer::SCHEMA,
         FitAnswer::SCHEMA,
+        ForeignAnswer::SCHEMA,
         GalleryAnswer::SCHEMA,
         InfoAnswer::SCHEMA,
         InfoManyAnswer::SCHEMA,

@@ -107,7 +107,7 @@ pub struct ForeignCoverage {
     /// Number of drawn matrices.
     pub matrices: usize,
     /// Share of the times inside.
-    pub coverage: f64,
+    pub inside: f64,
     /// Geometric mean of high / low.
     pub high_over_low: f64,
 }
@@ -314,7 +314,7 @@ fn coverage(table: &ForeignTable, judged: &[JudgedPair]) -> Vec<ForeignCoverage>
         Some(ForeignCoverage {
             to: table.gpus[target].name.clone(),
             matrices,
-            coverage: inside as f64 / own().count() as f64,
+            inside: inside as f64 / own().count() as f64,
             high_over_low: (2.0 * width * spread).exp(),
         })
     };

@@ -125,7 +125,7 @@ fn print(
         out.line("90 % intervals around learned times, made without the GPU")?;
         let mut table = Table::new(&["<GPU left out", "inside", "high / low"]);
         for row in answer.evaluation.coverage.iter().filter(|row| row.matrices == count) {
-            table.row([row.to.clone(), percent(row.coverage), format!("{:.2}", row.high_over_low)]);
+            table.row([row.to.clone(), percent(row.inside), format!("{:.2}", row.high_over_low)]);
         }
         out.line(table)?;
     }
