@@ -4,6 +4,7 @@
 //! ```text
 //! evaluate    how far predictions are from measurements, and what choosing by them costs
 //! transfer    the time on a device that was hardly measured, from that on one that is well known
+//! foreign     times of other people's kernels, carried from one of their GPUs to another
 //! rules       decision rules as source code, learned from a corpus
 //! papers      the models that no answer of the library needs
 //! share       one file of a profile to give away
@@ -13,6 +14,7 @@
 
 pub mod answer;
 pub mod evaluate;
+pub mod foreign;
 pub mod papers;
 pub mod received;
 pub mod rules;

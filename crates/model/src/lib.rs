@@ -74,6 +74,7 @@ pub use line::Line;
 pub use links::{Exchanged, LinkRate, Links, ShareTimes};
 pub use mixed::{Beside32And64, MeasuredInAll, MixedPrecision, saved_share};
 pub use model::{Model, Predicted};
+pub use non_negative::fit as fit_non_negative;
 pub use observation::{Footprint, Observation, Point};
 pub use partition::{
     BlockCosts, CutCost, LearnedCut, MeasuredCut, Partition, Piece, optimal_partition, optimal_partition_of,

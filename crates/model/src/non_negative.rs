@@ -6,7 +6,7 @@
 //! Of relative errors, since times differ by factors of a thousand.
 
 /// x of `(v, T)`; `None` if no x is a single best one. T is positive. 2^N small systems are solved.
-pub(crate) fn fit<const N: usize>(samples: impl IntoIterator<Item = ([f64; N], f64)>) -> Option<[f64; N]> {
+pub fn fit<const N: usize>(samples: impl IntoIterator<Item = ([f64; N], f64)>) -> Option<[f64; N]> {
     // Divided by T, all responses are 1.
     let rows: Vec<[f64; N]> = samples.into_iter().map(|(v, time)| v.map(|v| v / time)).collect();
     let mut products = [[0.0; N]; N];

@@ -15,12 +15,13 @@ use sparsight::model::{LinkRate, Links};
 use sparsight::profile::{GridName, MeasuredExchange};
 use sparsight::records::{DamagedLine, RepairedFile};
 use sparsight_lab::answer::{
-    EvaluateAnswer, EvaluateTransferAnswer, EvaluateWithoutAnswer, FitAnswer, MeasureAnswer, PredictAnswer,
-    PredictManyAnswer, ProfileLinksAnswer, ProfilesAddAnswer, ProfilesIndexAnswer, RepairAnswer, RulesAnswer,
-    TransferAnswer, TransferManyAnswer, UnreadableMatrix,
+    EvaluateAnswer, EvaluateTransferAnswer, EvaluateWithoutAnswer, FitAnswer, ForeignAnswer, MeasureAnswer,
+    PredictAnswer, PredictManyAnswer, ProfileLinksAnswer, ProfilesAddAnswer, ProfilesIndexAnswer,
+    RepairAnswer, RulesAnswer, TransferAnswer, TransferManyAnswer, UnreadableMatrix,
 };
 use sparsight_lab::received::{HeldOutQuality, IndexedProfile};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -103,6 +104,16 @@ fn is_of(kind: &str, value: &Value) -> bool {
             }
         }
     }
+}
+
+/// A table of other people's times: enough matrices for every method.
+fn foreign_times() -> String {
+    let mut table = "gpu\tname\trows\tcols\tnnz\tshort_us\tlong_us\n".to_owned();
+    for (gpu, matrix) in (0..4).flat_map(|gpu| (1..130).map(move |matrix| (gpu, matrix))) {
+        let (rows, time) = (100 * matrix, 5 + gpu + matrix * (gpu + 1));
+        writeln!(table, "g{gpu}\tm{matrix}\t{rows}\t{rows}\t{}\t{time}\t{}", 5 * rows, time + 9).unwrap();
+    }
+    table
 }
 
 /// Calls `look` with every field and its value.
@@ -203,6 +214,7 @@ fn every_answer_has_a_section_and_every_section_an_answer() {
         EvaluateTransferAnswer::SCHEMA,
         EvaluateWithoutAnswer::SCHEMA,
         FitAnswer::SCHEMA,
+        ForeignAnswer::SCHEMA,
         GalleryAnswer::SCHEMA,
         InfoAnswer::SCHEMA,
         InfoManyAnswer::SCHEMA,
@@ -256,6 +268,7 @@ fn every_field_of_a_prediction_and_an_evaluation_is_described() {
                   copy_bytes_per_s = 4e12\nlaunch_s = 2e-6\ncompute_capability = [9, 0]\n";
     fs::write(dir.path().join("little.toml"), little).unwrap();
     fs::write(dir.path().join("links.toml"), links).unwrap();
+    fs::write(dir.path().join("times.tsv"), foreign_times()).unwrap();
     for command in [
         "lab fit made-up --train a/",
         "lab fit made-up-cpu",
@@ -268,6 +281,7 @@ fn every_field_of_a_prediction_and_an_evaluation_is_described() {
         "compare gallery:arrow,n=20000 --devices made-up,made-up-cpu --price made-up=8000 --unit EUR \
          --power made-up-cpu=100 --kernel csr-scalar --iterations 100",
         "lab transfer gallery:stencil2d,n=300 --from made-up --to made-up-cpu",
+        "lab foreign times.tsv --matrices 0,2 --draws 2",
         "lab evaluate made-up",
         "lab evaluate made-up-cpu --from made-up",
         "lab evaluate made-up --without-each",

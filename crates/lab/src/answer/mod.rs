@@ -9,6 +9,7 @@
 //! | `lab profile --links` | [`ProfileLinksAnswer`] | `sparsight/profile-links/1` |
 //! | `lab measure` | [`MeasureAnswer`] | `sparsight/measure/1` |
 //! | `lab fit` | [`FitAnswer`] | `sparsight/fit/1` |
+//! | `lab foreign` | [`ForeignAnswer`] | `sparsight/foreign/1` |
 //! | `lab repair` | [`RepairAnswer`] | `sparsight/repair/1` |
 //! | `lab evaluate` | [`EvaluateAnswer`] | `sparsight/evaluate/1` |
 //! | `lab evaluate --from` | [`EvaluateTransferAnswer`] | `sparsight/evaluate-transfer/1` |
@@ -19,6 +20,7 @@
 
 mod evaluate;
 mod fit;
+mod foreign;
 mod measure;
 mod predict;
 mod profile_links;
@@ -29,6 +31,7 @@ mod transfer;
 
 pub use evaluate::{EvaluateAnswer, EvaluateTransferAnswer, EvaluateWithoutAnswer};
 pub use fit::{FitAnswer, FittedModel, LearnedErrors};
+pub use foreign::ForeignAnswer;
 pub use measure::{MeasureAnswer, UnreadableMatrix};
 pub use predict::{PredictAnswer, PredictManyAnswer, PredictedCandidate};
 pub use profile_links::ProfileLinksAnswer;

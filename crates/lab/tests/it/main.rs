@@ -4,6 +4,7 @@ mod a_profile_is_measured_fitted_and_used;
 mod corpus;
 #[path = "../../../matrix/tests/it/damage.rs"]
 mod damage;
+mod foreign_times;
 mod golden_transfer;
 mod linear;
 #[path = "../../../model/tests/it/made_up.rs"]

@@ -2,6 +2,7 @@
 
 mod evaluate;
 mod fit;
+mod foreign;
 mod measure;
 mod predict;
 mod profile;
@@ -28,6 +29,7 @@ enum LabCommand {
     Evaluate(evaluate::Evaluate),
     Predict(predict::Predict),
     Transfer(transfer::Transfer),
+    Foreign(foreign::Foreign),
     Repair(repair::Repair),
 }
 
@@ -40,6 +42,7 @@ impl Lab {
             LabCommand::Evaluate(evaluate) => evaluate.run(context),
             LabCommand::Predict(predict) => predict.run(context),
             LabCommand::Transfer(transfer) => transfer.run(context),
+            LabCommand::Foreign(foreign) => foreign.run(context),
             LabCommand::Repair(repair) => repair.run(context),
         }
     }
