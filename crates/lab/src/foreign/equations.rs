@@ -34,7 +34,7 @@ pub enum ForeignMethod {
     Affine,
     /// A straight line and the bytes, for each format.
     Plain,
-    /// What other GPUs taught, drawn to the matrices measured on both: [`Learned`](super::learned::Learned).
+    /// What other GPUs taught, drawn to the matrices measured on both: `learned.rs`.
     Learned,
 }
 
