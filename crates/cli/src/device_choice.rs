@@ -87,7 +87,9 @@ impl FromStr for DeviceName {
         let index = match device.split_once(':') {
             _ if text == "cpu" => return Ok(Self::Cpu),
             _ if text == "hip" => return Ok(Self::Hip(0)),
-            Some(("hip", index)) => {
+            // Parts of its multiprocessors are CUDA's.
+            Some(("hip", _)) => {
+                let index = &text["hip:".len()..];
                 let wrong = |_| format!("'{index}' is not the number of a HIP device");
                 return index.parse().map(Self::Hip).map_err(wrong);
             }

@@ -97,7 +97,8 @@ fn a_stored_model_reads_back_bit_for_bit_and_damage_is_refused() {
     assert!(error.contains("'csr-scaler' is no kernel"), "{error}");
     let text: BoostingModel = serde_json::from_str(&json).unwrap();
     assert_eq!(text.clone().join(&body).unwrap(), model);
-    let last = Kernel::all().last().unwrap().family().name;
+    let learned = Kernel::all().filter(|kernel| !kernel.is_retired());
+    let last = learned.last().unwrap().family().name;
     let error = text.clone().join(&body[..body.len() - 1]).unwrap_err();
     assert!(error.starts_with(&format!("{last}: ")), "{error}");
     let mut one_less: serde_json::Value = serde_json::from_str(&json).unwrap();
