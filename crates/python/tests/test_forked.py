@@ -107,6 +107,7 @@ ALLOWED = {
     "Matrix.shape": "core.shape",
     "repr of a matrix that was looked at": "repr(matrix)",
     "Prepared.candidate": "prepared.candidate",
+    "Prepared.device": "prepared.device",
     "Prepared.free": "op.free()",
     "Prepared.index": "prepared.index",
     "Prepared.is_freed": "prepared.is_freed",

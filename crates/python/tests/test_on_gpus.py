@@ -73,12 +73,13 @@ def test_several_are_named_where_they_gain():
 
 
 def test_it_is_shown_as_a_table_and_in_pandas(plan):
-    scaling = plan.on_gpus([2, 4])
+    # Links of eight were measured.
+    scaling = plan.on_gpus([2, 16])
     shown = str(scaling)
     assert "Stay on one GPU" in shown and "launch" in shown and "* extrapolated" in shown
     assert repr(scaling[1]).startswith("<OnGpus 2: ") and scaling[1].to_dict()["count"] == 2
     table = pytest.importorskip("pandas") and scaling.to_pandas()
-    assert list(table.index) == [1, 2, 4] and table.loc[2, "limit"] == "launch" and "shares" not in table
+    assert list(table.index) == [1, 2, 16] and table.loc[2, "limit"] == "launch" and "shares" not in table
 
 
 def test_links_and_parts_are_given(plan, links):
