@@ -241,15 +241,10 @@ pub unsafe extern "C" fn cusparseSpMVOp_createPlan(
     }
 }
 
-/// Destroys a description or a plan, or gives other arrays to a matrix. Plans of it are forgotten before.
-///
-/// # Safety
-/// `theirs` is the function of cuSPARSE, called with the caller's arguments.
-unsafe fn forgetting<F>(plan_or_matrix: usize, of: Option<F>, theirs: impl FnOnce(F) -> Status) -> Status {
+/// Gives a call to cuSPARSE after which something known is of the past: `forget` forgets it before.
+fn forgetting<F>(forget: impl FnOnce(), of: Option<F>, theirs: impl FnOnce(F) -> Status) -> Status {
     guarded(|| {
-        if !worker::is_stopped() {
-            patterns::forget_plans(plan_or_matrix);
-        }
+        forget();
         Some(())
     });
     of.map_or(NOT_INITIALIZED, theirs)
@@ -263,7 +258,7 @@ unsafe fn forgetting<F>(plan_or_matrix: usize, of: Option<F>, theirs: impl FnOnc
 pub unsafe extern "C" fn cusparseSpMVOp_destroyDescr(description: *const c_void) -> Status {
     let of = Cusparse::get().destroy_description;
     // SAFETY: the argument is the caller's.
-    unsafe { forgetting(description as usize, of, |destroy| destroy(description)) }
+    forgetting(|| patterns::forget_plans(description as usize), of, |destroy| unsafe { destroy(description) })
 }
 
 /// Destroys a plan: `cusparseSpMVOp_destroyPlan`.
@@ -274,7 +269,7 @@ pub unsafe extern "C" fn cusparseSpMVOp_destroyDescr(description: *const c_void)
 pub unsafe extern "C" fn cusparseSpMVOp_destroyPlan(plan: *const c_void) -> Status {
     let of = Cusparse::get().destroy_plan;
     // SAFETY: the argument is the caller's.
-    unsafe { forgetting(plan as usize, of, |destroy| destroy(plan)) }
+    forgetting(|| patterns::forget_plans(plan as usize), of, |destroy| unsafe { destroy(plan) })
 }
 
 /// Gives other values to a matrix: `cusparseSpMatSetValues`.
@@ -285,7 +280,7 @@ pub unsafe extern "C" fn cusparseSpMVOp_destroyPlan(plan: *const c_void) -> Stat
 pub unsafe extern "C" fn cusparseSpMatSetValues(matrix: *mut c_void, values: *mut c_void) -> Status {
     let of = Cusparse::get().set_values;
     // SAFETY: the arguments are the caller's.
-    unsafe { forgetting(matrix as usize, of, |set| set(matrix, values)) }
+    forgetting(|| patterns::forget_plans(matrix as usize), of, |set| unsafe { set(matrix, values) })
 }
 
 /// Gives other arrays to a matrix: `cusparseCsrSetPointers`.
@@ -301,7 +296,11 @@ pub unsafe extern "C" fn cusparseCsrSetPointers(
 ) -> Status {
     let of = Cusparse::get().set_pointers;
     // SAFETY: the arguments are the caller's.
-    unsafe { forgetting(matrix as usize, of, |set| set(matrix, row_ptr, col_idx, values)) }
+    forgetting(
+        || patterns::forget_plans(matrix as usize),
+        of,
+        |set| unsafe { set(matrix, row_ptr, col_idx, values) },
+    )
 }
 
 /// Looks at a pattern before products: `cusparseSpMV_preprocess`.
@@ -347,12 +346,9 @@ pub unsafe extern "C" fn cusparseSpMV_preprocess(
 /// As cuSPARSE's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDestroySpMat(matrix: *const c_void) -> Status {
-    guarded(|| {
-        patterns::forget(matrix as usize);
-        Some(())
-    });
+    let of = Cusparse::get().destroy_matrix;
     // SAFETY: the argument is the caller's.
-    Cusparse::get().destroy_matrix.map_or(NOT_INITIALIZED, |destroy| unsafe { destroy(matrix) })
+    forgetting(|| patterns::forget(matrix as usize), of, |destroy| unsafe { destroy(matrix) })
 }
 
 /// Describes a matrix in CSR: `cusparseCreateCsr`.

@@ -140,6 +140,10 @@ pub(crate) fn of_plan(plan: Planned, product: &Product) -> Arc<Pattern> {
 
 /// A plan or a description is destroyed, or other arrays are given to a matrix: plans of it are left to cuSPARSE.
 pub(crate) fn forget_plans(plan_or_descriptor: usize) {
+    // As in `forget`.
+    if worker::is_stopped() {
+        return;
+    }
     let of_it = |at: usize, plan: &Planned| at == plan_or_descriptor || plan.descriptor == plan_or_descriptor;
     {
         let known = PLANS.read().unwrap_or_else(PoisonError::into_inner);
@@ -163,10 +167,7 @@ pub(crate) fn forget_plans(plan_or_descriptor: usize) {
 /// The descriptor is destroyed, or made: what is known of that address is of the past.
 pub(crate) fn forget(matrix: usize) {
     // In a child, a thread that it does not have may hold the lock.
-    if worker::is_stopped() {
-        return;
-    }
-    if COUNT.load(Ordering::Acquire) > 0 {
+    if COUNT.load(Ordering::Acquire) > 0 && !worker::is_stopped() {
         replace(matrix, None);
     }
     forget_plans(matrix);

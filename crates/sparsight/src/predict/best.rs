@@ -7,7 +7,7 @@
 //! Models of single kernels err for each kernel in their own way. Where the profile holds a [`Comparison`], learned from
 //! all candidates together, it says which are near the best and by how much: [`Comparison::joined`] joins the two.
 
-use super::{Answered, Predictor};
+use super::{Answered, Predictor, predictions};
 use crate::model_name::ModelName;
 use crate::models::{KnownKernels, registry};
 use crate::{Error, Profile};
@@ -214,8 +214,7 @@ impl Model for BestPredictor<'_> {
     }
 
     fn predict_each(&self, candidates: &[Candidate], features: &Features) -> Vec<Predicted> {
-        let answers = self.answer_each(candidates, features).into_iter();
-        answers.map(|answer| answer.map(|(_, prediction)| prediction)).collect()
+        predictions(self.answer_each(candidates, features))
     }
 
     fn explain(&self, candidate: &Candidate, features: &Features) -> Result<Vec<Term>, PredictError> {

@@ -25,6 +25,11 @@ use std::sync::Arc;
 /// The answer about one candidate, with the model that gave it, never [`ModelName::Best`].
 pub type Answered = Result<(ModelName, Prediction), PredictError>;
 
+/// Answers without the names of the models.
+fn predictions(answers: Vec<Answered>) -> Vec<Predicted> {
+    answers.into_iter().map(|answer| answer.map(|(_, prediction)| prediction)).collect()
+}
+
 /// A model of a profile.
 #[derive(Debug, Clone)]
 pub enum Predictor<'p> {

@@ -6,7 +6,7 @@
 //! Every product is one launch at least, and what the host, its driver and its bus add to that is the machine's and not the GPU's.
 //! Products of two launches move by one of them: how far these overlap was not measured.
 
-use super::{Answered, Predictor};
+use super::{Answered, Predictor, predictions};
 use sparsight_kernels::Candidate;
 use sparsight_matrix::{Features, Seconds};
 use sparsight_model::{Model, PredictError, Predicted, Term};
@@ -53,8 +53,7 @@ impl Model for MachinePredictor<'_> {
     }
 
     fn predict_each(&self, candidates: &[Candidate], features: &Features) -> Vec<Predicted> {
-        let answers = self.answer_each(candidates, features).into_iter();
-        answers.map(|answer| answer.map(|(_, prediction)| prediction)).collect()
+        predictions(self.answer_each(candidates, features))
     }
 
     /// The sum of the profile, and what is added.

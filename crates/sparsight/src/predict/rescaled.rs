@@ -1,6 +1,6 @@
 //! Predictions of a device without models of its own: those of another, rescaled.
 
-use super::{Answered, Predictor};
+use super::{Answered, Predictor, predictions};
 use crate::profile::Rescaled;
 use sparsight_kernels::{Candidate, DeviceFacts};
 use sparsight_matrix::Features;
@@ -42,8 +42,7 @@ impl Model for RescaledPredictor<'_> {
     }
 
     fn predict_each(&self, candidates: &[Candidate], features: &Features) -> Vec<Predicted> {
-        let answers = self.answer_each(candidates, features).into_iter();
-        answers.map(|answer| answer.map(|(_, prediction)| prediction)).collect()
+        predictions(self.answer_each(candidates, features))
     }
 
     /// The sum on the reference, and how many times as long it takes here.
