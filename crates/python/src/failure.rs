@@ -124,6 +124,7 @@ impl From<Error> for Failure {
             Error::File { ref source, .. } if hint.is_none() && source.kind() == ErrorKind::NotFound => {
                 Self::new(Kind::NoProfile, error.to_string()).hinted(NOT_FOUND)
             }
+            Error::NotSquare { .. } => Self { kind: Kind::BadMatrix, message: error.to_string(), hint },
             Error::Contradictory { .. } | Error::Predict(_) => {
                 Self { kind: Kind::Other, message: error.to_string(), hint }
             }

@@ -125,6 +125,7 @@ def advise(
     dtype: str | None,
     mixed: bool = False,
     run_now: str | None = None,
+    iteration: str | None = None,
 ) -> Advice: ...
 def prepare(
     matrix: Matrix, advice: Advice, device: str, candidate: str | None, tries: int, updates: bool
