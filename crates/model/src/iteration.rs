@@ -8,7 +8,7 @@
 //! m(B)     max(0, 1 - C / B): the share of B bytes that a cache of C bytes does not hold until they are read again
 //! c        seconds for each byte that is evicted between two products
 //! t        what an epilogue and dot products add; in the launch of the product: n / r + d
-//!          in a launch of their own: u + n / r + d, with y read, and written if the epilogue changes it
+//!          in a launch of their own: u + n / r + d, with the sums of the rows read and y written once more
 //! d        0 without dot products, else what the last thread block needs to add the partial sums
 //! u        a launch that reads and writes next to nothing
 //! n / r    bytes of vectors over the rate at which they come: copy rate for the share m(W), twice that for the rest
@@ -56,24 +56,15 @@ pub enum Iteration {
     Pdhg,
 }
 
-/// Length of vectors.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Length {
-    /// An entry a row of A.
-    Rows,
-    /// An entry a column of A.
-    Columns,
-}
-
 /// A product with what comes after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProductStep {
     /// A^T in place of A.
     pub is_transposed: bool,
-    /// Vectors that the epilogue and the dot products read, without y.
+    /// Vectors that the epilogue and the dot products read at the row, the old y and x among them.
     pub reads: u32,
-    /// True if an epilogue changes y.
-    pub changes_y: bool,
+    /// Vectors that the epilogue writes beside y.
+    pub writes: u32,
     /// Dot products.
     pub dots: u32,
 }
@@ -83,10 +74,8 @@ pub struct ProductStep {
 pub enum Step {
     /// A product with what comes after it; where its kernel takes no epilogue, two launches.
     Product(ProductStep),
-    /// Updates of vectors by each other.
+    /// Updates of vectors of a row's length by each other.
     Update {
-        /// Length of the vectors.
-        length: Length,
         /// Vectors that are read.
         reads: u32,
         /// Vectors that are written.
@@ -95,11 +84,11 @@ pub enum Step {
 }
 
 const fn product(reads: u32, dots: u32) -> Step {
-    Step::Product(ProductStep { is_transposed: false, reads, changes_y: false, dots })
+    Step::Product(ProductStep { is_transposed: false, reads, writes: 0, dots })
 }
 
-const fn update(length: Length, reads: u32, writes: u32) -> Step {
-    Step::Update { length, reads, writes }
+const fn update(reads: u32, writes: u32) -> Step {
+    Step::Update { reads, writes }
 }
 
 impl Iteration {
@@ -121,35 +110,21 @@ impl Iteration {
     /// cg         w = A r with (w, r), (r, r)              p = r + b p, q = w + b q, x += a p, r -= a q
     /// bicgstab   v = A p with (v, r0)                     r -= a v
     ///            t = A r with (t, r), (t, t), (t, r0)     x += a p + o r, r -= o t, p = r + b (p - o v)
-    /// pdhg       x' = clamp(x - tau (c - A^T y), l, u)    x = 2 x' - x
-    ///            y = max(y + sigma (b - A x), l_y)
+    /// pdhg       x' = clamp(x - tau (c - A^T y), l, u), v = 2 x' - x
+    ///            y = max(y + sigma (b - A v), l_y)
     /// ```
     pub const fn steps(self) -> &'static [Step] {
-        use Length::{Columns, Rows};
         match self {
-            Self::Cg => const { &[product(1, 2), update(Rows, 5, 4)] },
+            Self::Cg => const { &[product(1, 2), update(5, 4)] },
             Self::Bicgstab => {
-                const { &[product(1, 1), update(Rows, 2, 1), product(2, 3), update(Rows, 5, 3)] }
+                const { &[product(1, 1), update(2, 1), product(2, 3), update(5, 3)] }
             }
-            Self::Pdhg => {
-                const {
-                    &[
-                        Step::Product(ProductStep {
-                            is_transposed: true,
-                            reads: 4,
-                            changes_y: true,
-                            dots: 0,
-                        }),
-                        update(Columns, 2, 1),
-                        Step::Product(ProductStep {
-                            is_transposed: false,
-                            reads: 3,
-                            changes_y: true,
-                            dots: 0,
-                        }),
-                    ]
-                }
-            }
+            Self::Pdhg => const {
+                &[
+                    Step::Product(ProductStep { is_transposed: true, reads: 4, writes: 1, dots: 0 }),
+                    product(3, 0),
+                ]
+            },
         }
     }
 
@@ -160,7 +135,7 @@ impl Iteration {
             Self::Cg => [5, 0],
             // x, r, r0, p, v, t
             Self::Bicgstab => [6, 0],
-            // y, b, l_y; x, x', c, l, u
+            // y, b, l_y; x, v, c, l, u
             Self::Pdhg => [3, 5],
         }
     }
@@ -287,11 +262,10 @@ impl IterationCost {
     /// t, launches and bytes of what comes after a product with vectors of `vector` bytes in a working set of `whole` bytes.
     fn after(&self, step: ProductStep, in_launch: InLaunch, vector: f64, whole: f64) -> (Span, u32, f64) {
         let takes_all = if step.dots > 0 { in_launch.dots } else { in_launch.epilogue };
-        let mut bytes = f64::from(step.reads) * vector;
+        let mut bytes = f64::from(step.reads + step.writes) * vector;
         let mut added = Span::default();
         if !takes_all {
-            // y is read, and what becomes of it written.
-            bytes += vector * if step.changes_y { 2.0 } else { 1.0 };
+            bytes += 2.0 * vector;
             added = self.update();
         }
         if step.dots > 0 {
@@ -311,17 +285,14 @@ impl IterationCost {
         (rows, columns): (u64, u64),
         entry: u64,
     ) -> Option<IterationTime> {
-        let size = |length: Length| match length {
-            Length::Rows => (rows * entry) as f64,
-            Length::Columns => (columns * entry) as f64,
-        };
+        let [of_row, of_column] = [rows, columns].map(|count| (count * entry) as f64);
         let [of_rows, of_columns] = iteration.vectors();
         // x and y are among the vectors.
         let beside_vectors =
-            |one: IteratedProduct<'_>| one.bytes.0 as f64 - size(Length::Rows) - size(Length::Columns);
+            |one: IteratedProduct<'_>| one.bytes.0 as f64 - of_row - of_column;
         let turned = iteration.needs_transpose().then_some(transposed);
         let matrices = beside_vectors(a) + turned.flatten().map_or(0.0, beside_vectors);
-        let vectors = of_rows as f64 * size(Length::Rows) + of_columns as f64 * size(Length::Columns);
+        let vectors = of_rows as f64 * of_row + of_columns as f64 * of_column;
         let whole = matrices.max(0.0) + vectors;
         let (mut sum, mut in_products, mut launches, mut bytes) = (Span::default(), 0.0, 0, 0.0);
         for step in iteration.steps() {
@@ -335,12 +306,12 @@ impl IterationCost {
                     in_products += time.0;
                     // Nothing may be evicted, or twice as much as the law says.
                     let product = Span { low: low.0, time: time.0 + evicted, high: high.0 + 2.0 * evicted };
-                    let length = if step.is_transposed { Length::Columns } else { Length::Rows };
-                    let (after, more, moved) = self.after(step, one.in_launch, size(length), whole);
+                    let vector = if step.is_transposed { of_column } else { of_row };
+let (after, more, moved) = self.after(step, one.in_launch, vector, whole);
                     (product.plus(after), more, moved)
                 }
-                Step::Update { length, reads, writes } => {
-                    let moved = f64::from(reads + writes) * size(length);
+                Step::Update { reads, writes } => {
+                    let moved = f64::from(reads + writes) * of_row;
                     (self.update().plus(self.moved(moved, whole)), 0, moved)
                 }
             };
@@ -416,12 +387,12 @@ mod tests {
         // Low: half of the last block, an empty launch; high: all from memory.
         near(time.low, 90e-6 + 4.5e-6 + 37e-6);
         near(time.high, 120e-6 + 9.5e-6 + 74e-6);
-        // In a launch of their own the dot products read y as well, and launch.
+        // In a launch of their own the dot products read the sums, write y, and launch.
         let after = cost(10_000_000_000)
             .time(Iteration::Cg, IteratedProduct { in_launch: NONE, ..a }, None, size, 8)
             .unwrap();
-        near(after.time, time.time.0 + 1.5e-6 + 4e-6);
-        assert_eq!((after.launches, after.bytes), (3, Bytes(88_000_000)));
+        near(after.time, time.time.0 + 1.5e-6 + 8e-6);
+        assert_eq!((after.launches, after.bytes), (3, Bytes(96_000_000)));
         let half = InLaunch { epilogue: true, dots: false };
         let same = cost(10_000_000_000)
             .time(Iteration::Cg, IteratedProduct { in_launch: half, ..a }, None, size, 8)
@@ -454,13 +425,13 @@ mod tests {
         assert_eq!(cost.time(Iteration::Pdhg, a, None, (1000, 4000), 8), None);
         let time = cost.time(Iteration::Pdhg, a, Some(t), (1000, 4000), 8).unwrap();
         near(time.in_products, 30e-6);
-        // Columns: 4 + 3 vectors of 32 kB; rows: 3 of 8 kB.
-        assert_eq!((time.launches, time.bytes), (3, Bytes(7 * 32_000 + 3 * 8_000)));
-        near(time.time, 30e-6 + 1.5e-6 + 248_000.0 / 2e12);
-        // An epilogue of its own reads y and writes it.
+        // Columns: 5 vectors of 32 kB; rows: 3 of 8 kB.
+        assert_eq!((time.launches, time.bytes), (2, Bytes(5 * 32_000 + 3 * 8_000)));
+        near(time.time, 30e-6 + 184_000.0 / 2e12);
+        // Epilogues in launches of their own read the sums and write y.
         let [a, t] = [a, t].map(|one| IteratedProduct { in_launch: NONE, ..one });
         let after = cost.time(Iteration::Pdhg, a, Some(t), (1000, 4000), 8).unwrap();
-        assert_eq!((after.launches, after.bytes), (5, Bytes(time.bytes.0 + 2 * 32_000 + 2 * 8_000)));
+        assert_eq!((after.launches, after.bytes), (4, Bytes(time.bytes.0 + 2 * 32_000 + 2 * 8_000)));
     }
 
     #[test]

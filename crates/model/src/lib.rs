@@ -68,9 +68,7 @@ pub use error::PredictError;
 pub use extent::Extent;
 pub use fitted_line::{Along, Bound, FittedLine};
 pub use interval::LogInterval;
-pub use iteration::{
-    InLaunch, IteratedProduct, Iteration, IterationCost, IterationTime, Length, ProductStep, Step,
-};
+pub use iteration::{InLaunch, IteratedProduct, Iteration, IterationCost, IterationTime, ProductStep, Step};
 pub use learned::{
     CrossValidation, LearnedKernel, LearnedModel, LearnedPredictor, Learner, LearningSample, MIN_MATRICES,
     Origin, Quantity, enough_real,

@@ -134,11 +134,14 @@ fn iterated<'a>(advised: &'a Advised, features: &Features) -> IteratedProduct<'a
     }
 }
 
-/// What the kernel of a candidate takes in its launch: those that write each row once.
-fn in_launch(candidate: &Candidate) -> InLaunch {
-    let writes_once =
-        !candidate.kernel.is_vendors() && (candidate.kernel.family().repeatable)(candidate.kernel.knobs());
-    InLaunch { epilogue: writes_once, dots: writes_once }
+/// What the kernel of a candidate takes in its launch: epilogues where that is the only one, and dot products unless thread blocks share
+/// rows, as `device/src/gpu/epilogue.rs` does it. On a processor everything is done in one pass.
+fn in_launch(candidate: &Candidate, features: &Features, kind: DeviceKind) -> InLaunch {
+    let kernel = candidate.kernel;
+    let epilogue = !kind.is_gpu() || kernel.shares_a_launch();
+    let cuts_rows = kernel.recipe().is_some_and(|recipe| recipe.is_exclusive);
+    let dots = epilogue && !(kind.is_gpu() && cuts_rows && features.row_max > BinCounts::LONGEST[0]);
+    InLaunch { epilogue, dots }
 }
 
 #[cfg(test)]
