@@ -104,7 +104,9 @@ impl Lines {
             read.map_err(|problem| EpilogueError::NeedsGpu { line: line.to_owned(), problem })
         };
         let outputs = epilogue.outputs().iter().map(|Output { line, .. }| line.as_str());
-        Ok(Self { lines: std::iter::once(epilogue.line()).chain(outputs).map(read).collect::<Result<_, _>>()? })
+        Ok(Self {
+            lines: std::iter::once(epilogue.line()).chain(outputs).map(read).collect::<Result<_, _>>()?,
+        })
     }
 
     /// Computes y and the outputs of at most [`MOST_ROWS`] rows, and adds their dot products, row by row, to `dots`.
@@ -143,7 +145,8 @@ impl Lines {
 impl Node {
     /// Sets `to` to the values of all rows of a chunk.
     fn compute<T: Scalar>(&self, chunk: &Chunk<'_, T>, out: Option<&[f64]>, to: &mut [f64]) {
-        let copy = |to: &mut [f64], from: &[T]| to.iter_mut().zip(from).for_each(|(to, from)| *to = from.to_f64());
+        let copy =
+            |to: &mut [f64], from: &[T]| to.iter_mut().zip(from).for_each(|(to, from)| *to = from.to_f64());
         match self {
             Self::Number(number) => to.fill(*number),
             Self::Scalar(scalar) => to.fill(T::from_f64(chunk.scalars[*scalar]).to_f64()),
@@ -167,7 +170,10 @@ impl Node {
             Self::Choice(of) => {
                 let mut both = [[0.0; MOST_ROWS]; 2];
                 of[0].compute(chunk, out, to);
-                of[1..].iter().zip(&mut both).for_each(|(of, both)| of.compute(chunk, out, &mut both[..to.len()]));
+                of[1..]
+                    .iter()
+                    .zip(&mut both)
+                    .for_each(|(of, both)| of.compute(chunk, out, &mut both[..to.len()]));
                 for (row, to) in to.iter_mut().enumerate() {
                     *to = both[usize::from(*to == 0.0)][row];
                 }
@@ -201,7 +207,11 @@ impl Reader<'_> {
     }
 
     fn expect(&mut self, token: &str) -> Result<(), String> {
-        if self.take(token) { Ok(()) } else { Err(format!("a processor wants '{token}' in front of '{}'", self.rest)) }
+        if self.take(token) {
+            Ok(())
+        } else {
+            Err(format!("a processor wants '{token}' in front of '{}'", self.rest))
+        }
     }
 
     fn choice(&mut self) -> Read {
@@ -234,7 +244,9 @@ impl Reader<'_> {
             }
             is_whole &= second_whole;
             if is_whole && *name == "/" {
-                return Err("C divides whole numbers, and drops what is behind the point: write 1.0 for 1".to_owned());
+                return Err(
+                    "C divides whole numbers, and drops what is behind the point: write 1.0 for 1".to_owned()
+                );
             }
             node = Node::OfTwo(*function, Box::new([node, second]));
             // Of a comparison C makes 0 or 1.

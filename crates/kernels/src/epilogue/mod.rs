@@ -145,8 +145,13 @@ impl Epilogue {
     /// # Errors
     /// [`EpilogueError::Line`], [`EpilogueError::Name`], [`EpilogueError::TooMany`].
     pub fn try_new(line: &str, vectors: &[&str], scalars: &[&str]) -> Result<Self, EpilogueError> {
-        let mut made =
-            Self { line: line.to_owned(), vectors: Vec::new(), scalars: Vec::new(), outputs: Vec::new(), dots: Vec::new() };
+        let mut made = Self {
+            line: line.to_owned(),
+            vectors: Vec::new(),
+            scalars: Vec::new(),
+            outputs: Vec::new(),
+            dots: Vec::new(),
+        };
         at_most("vectors", MOST_VECTORS, vectors.len())?;
         at_most("scalars", MOST_SCALARS, scalars.len())?;
         for name in vectors {
@@ -187,13 +192,14 @@ impl Epilogue {
                 "y" => Ok(DotOf::Y),
                 "x" => Ok(DotOf::X),
                 "s" => Ok(DotOf::S),
-                name => vector()
-                    .map(DotOf::Vector)
-                    .or_else(|| output().map(DotOf::Output))
-                    .ok_or_else(|| EpilogueError::Name {
-                        name: name.to_owned(),
-                        problem: "a dot product is of y, x, s and the epilogue's vectors",
-                    }),
+                name => {
+                    vector().map(DotOf::Vector).or_else(|| output().map(DotOf::Output)).ok_or_else(|| {
+                        EpilogueError::Name {
+                            name: name.to_owned(),
+                            problem: "a dot product is of y, x, s and the epilogue's vectors",
+                        }
+                    })
+                }
             }
         };
         let dot = [of(first)?, of(second)?];
@@ -323,8 +329,12 @@ impl Epilogue {
         for c in line.chars() {
             match c {
                 '(' | '[' => open.push(c),
-                ')' if open.pop() != Some('(') => return wrong("closes a parenthesis that is not open".to_owned()),
-                ']' if open.pop() != Some('[') => return wrong("closes a bracket that is not open".to_owned()),
+                ')' if open.pop() != Some('(') => {
+                    return wrong("closes a parenthesis that is not open".to_owned());
+                }
+                ']' if open.pop() != Some('[') => {
+                    return wrong("closes a bracket that is not open".to_owned());
+                }
                 _ => {}
             }
         }
@@ -350,7 +360,9 @@ impl Epilogue {
                 inside.trim_start().strip_prefix('i').is_some_and(|rest| rest.trim_start().starts_with(']'))
             });
             if vectors.contains(&word) && !is_at_i {
-                return wrong(format!("names the vector {word} without [i]: entry i is {word}[i], and no other is read"));
+                return wrong(format!(
+                    "names the vector {word} without [i]: entry i is {word}[i], and no other is read"
+                ));
             }
             if is_at_i && !vectors.contains(&word) {
                 return wrong(format!("reads {word}[i], and {word} is none of its vectors"));
@@ -451,7 +463,9 @@ mod tests {
 
     #[test]
     fn names_of_operands_are_identifiers_that_nothing_else_has() {
-        let of = |vectors: &[&str], scalars: &[&str]| Epilogue::try_new("s", vectors, scalars).map(drop).map_err(|e| e.to_string());
+        let of = |vectors: &[&str], scalars: &[&str]| {
+            Epilogue::try_new("s", vectors, scalars).map(drop).map_err(|e| e.to_string())
+        };
         for (name, why) in [
             ("2d", "no identifier"),
             ("d d", "no identifier"),
@@ -468,13 +482,18 @@ mod tests {
         }
         assert!(of(&["d"], &["d"]).unwrap_err().contains("another operand"));
         assert_eq!(of(&["D", "alpha_1", "_z"], &["alpha"]), Ok(()));
-        assert!(of(&["a", "b", "c", "d", "e", "f", "g", "h", "j"], &[]).unwrap_err().contains("at most 8 vectors"));
+        assert!(
+            of(&["a", "b", "c", "d", "e", "f", "g", "h", "j"], &[])
+                .unwrap_err()
+                .contains("at most 8 vectors")
+        );
     }
 
     #[test]
     fn dots_and_outputs_name_what_is_there() {
         let epilogue = Epilogue::axpby().with_output("w", "2 * out - w[i]").unwrap();
-        let all = epilogue.with_dot("y", "x").unwrap().with_dot("w", "s").unwrap().with_dot("z", "z").unwrap();
+        let all =
+            epilogue.with_dot("y", "x").unwrap().with_dot("w", "s").unwrap().with_dot("z", "z").unwrap();
         assert_eq!(
             all.dots(),
             [[DotOf::Y, DotOf::X], [DotOf::Output(0), DotOf::S], [DotOf::Vector(0), DotOf::Vector(0)]]

@@ -31,7 +31,11 @@ use std::fmt::Write as _;
 /// Partial sums: [`Epilogue::partials`] of them; [`Epilogue::counters`] counters, which are 0 before the first product.
 ///
 /// `None` for what has several launches, which add to rows or come back to them, and for the vendor's routines.
-pub fn epilogue_source(candidate: &Candidate, offset_bytes: u64, epilogue: &Epilogue) -> Option<KernelSource> {
+pub fn epilogue_source(
+    candidate: &Candidate,
+    offset_bytes: u64,
+    epilogue: &Epilogue,
+) -> Option<KernelSource> {
     if !candidate.kernel.shares_a_launch() {
         return None;
     }
@@ -40,8 +44,10 @@ pub fn epilogue_source(candidate: &Candidate, offset_bytes: u64, epilogue: &Epil
     let (before, behind) = own.text.split_once(&format!("\n{entry}("))?;
     // As the sources are written: parameters hold no parentheses.
     let parameters = behind.split_once(')')?.0.replace(RESTRICTED_Y, Y);
-    let names: Vec<&str> = parameters.split(',').filter_map(|one| one.rsplit([' ', '*', '\n']).next()).collect();
-    let call = names.iter().map(|&name| if name == "y" { "epilogue" } else { name }).collect::<Vec<_>>().join(", ");
+    let names: Vec<&str> =
+        parameters.split(',').filter_map(|one| one.rsplit([' ', '*', '\n']).next()).collect();
+    let call =
+        names.iter().map(|&name| if name == "y" { "epilogue" } else { name }).collect::<Vec<_>>().join(", ");
     assert!(before.contains(CUDA_STORE), "a kernel of one launch stores its rows by store.cu");
     let function = own
         .text
@@ -62,7 +68,8 @@ pub fn epilogue_source(candidate: &Candidate, offset_bytes: u64, epilogue: &Epil
 /// the addresses of the sums, x and y, and then as of [`epilogue_source`]; any number of blocks of [`HELPER_BLOCK`] threads.
 pub fn epilogue_pass_source(dtype: Dtype, epilogue: &Epilogue) -> KernelSource {
     let parameters = "unsigned long long nrows, const VALUE* sums, const VALUE* x, VALUE* y";
-    let text = shared(epilogue) + &kernel(epilogue, "epilogue_pass", parameters, "finish_all(epilogue, nrows, sums);");
+    let text = shared(epilogue)
+        + &kernel(epilogue, "epilogue_pass", parameters, "finish_all(epilogue, nrows, sums);");
     KernelSource {
         text,
         definitions: vec![vectors(dtype), format!("BLOCK={HELPER_BLOCK}"), dots(epilogue)],
@@ -97,7 +104,8 @@ fn dots(epilogue: &Epilogue) -> String {
 
 /// Everything in front of the kernel.
 fn shared(epilogue: &Epilogue) -> String {
-    let operands: Vec<&String> = epilogue.vectors().iter().chain(epilogue.outputs().iter().map(|o| &o.name)).collect();
+    let operands: Vec<&String> =
+        epilogue.vectors().iter().chain(epilogue.outputs().iter().map(|o| &o.name)).collect();
     let mut parameters = "VALUE s, long long i, const VALUE* x, const VALUE* y".to_owned();
     let mut arguments = "s, i, epilogue.x, epilogue.y".to_owned();
     let mut members = "    const VALUE* x;\n    VALUE* y;\n".to_owned();
@@ -176,7 +184,9 @@ fn kernel(epilogue: &Epilogue, name: &str, parameters: &str, body: &str) -> Stri
     if has_dots {
         head.push_str(", double* dot_results");
         filled.push_str(", {}");
-        end.push_str("    add_up(epilogue, blocks_before, all_blocks, dot_partials, dot_counters, dot_results);\n");
+        end.push_str(
+            "    add_up(epilogue, blocks_before, all_blocks, dot_partials, dot_counters, dot_results);\n",
+        );
     }
     format!(
         "#line 1 \"{name}\"\nextern \"C\" __global__ void __launch_bounds__(BLOCK)\n{name}({head})\n{{\n    \
@@ -206,7 +216,11 @@ mod tests {
             let code: Vec<&str> = made.text.lines().filter_map(|line| line.split("//").next()).collect();
             let code = code.join("\n");
             assert_eq!(code.matches("__global__").count(), 1, "{candidate}");
-            assert_eq!(code.matches("VALUE* y").count() - code.matches("const VALUE* y").count(), 1 + 1, "{candidate}");
+            assert_eq!(
+                code.matches("VALUE* y").count() - code.matches("const VALUE* y").count(),
+                1 + 1,
+                "{candidate}"
+            );
             assert!(!code.contains(RESTRICTED_Y) && !code.contains(" y[row]"), "{candidate}");
         }
     }
