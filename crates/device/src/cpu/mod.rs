@@ -3,6 +3,7 @@
 //! Each kernel's product stands in the file of its family in `sparsight_kernels`.
 
 mod benchmark;
+mod epilogue;
 mod facts;
 mod operand;
 mod partitioned;

@@ -2,13 +2,15 @@
 //! another, each on all workers.
 
 use super::Cpu;
+use super::epilogue::CpuEpilogue;
+use crate::lengths::{check_length, check_lengths};
 use crate::partition::{entries_of, rows_of};
-use crate::product::{ValuePlaces, check_length, check_lengths};
+use crate::product::ValuePlaces;
 use crate::stock::Stock;
 use crate::timing::{Batch, Caches};
-use crate::{Device, DeviceError, Partition, Preparation, Product};
+use crate::{Device, DeviceError, LoadedEpilogue, Partition, Preparation, Product};
 use rayon::prelude::*;
-use sparsight_kernels::{Candidate, CpuScratch};
+use sparsight_kernels::{Candidate, CpuScratch, Epilogue};
 use sparsight_matrix::{Csr, Limits, Scalar, Seconds, Stored, numbered, replace_values};
 use std::convert::Infallible;
 use std::ops::Range;
@@ -218,5 +220,9 @@ impl<T: Scalar> Product<T> for CpuPartitioned<T> {
             };
             self.cpu.time(products, caches, once).into()
         }))
+    }
+
+    fn load_epilogue(&self, epilogue: &Epilogue) -> Result<Box<dyn LoadedEpilogue<T>>, DeviceError> {
+        Ok(Box::new(CpuEpilogue::load(&self.cpu, epilogue, self.size)?))
     }
 }

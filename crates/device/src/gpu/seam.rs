@@ -176,7 +176,7 @@ pub struct LaunchShape {
 }
 
 /// Most parameters of a kernel.
-pub(crate) const MAX_ARGS: usize = 24;
+pub(crate) const MAX_ARGS: usize = 48;
 
 impl LaunchShape {
     /// Where the parameters of a kernel lie among its arguments, as drivers ask for them: a pointer each.
