@@ -116,15 +116,15 @@ impl Iteration {
     pub const fn steps(self) -> &'static [Step] {
         match self {
             Self::Cg => const { &[product(1, 2), update(5, 4)] },
-            Self::Bicgstab => {
-                const { &[product(1, 1), update(2, 1), product(2, 3), update(5, 3)] }
+            Self::Bicgstab => const { &[product(1, 1), update(2, 1), product(2, 3), update(5, 3)] },
+            Self::Pdhg => {
+                const {
+                    &[
+                        Step::Product(ProductStep { is_transposed: true, reads: 4, writes: 1, dots: 0 }),
+                        product(3, 0),
+                    ]
+                }
             }
-            Self::Pdhg => const {
-                &[
-                    Step::Product(ProductStep { is_transposed: true, reads: 4, writes: 1, dots: 0 }),
-                    product(3, 0),
-                ]
-            },
         }
     }
 
@@ -288,8 +288,7 @@ impl IterationCost {
         let [of_row, of_column] = [rows, columns].map(|count| (count * entry) as f64);
         let [of_rows, of_columns] = iteration.vectors();
         // x and y are among the vectors.
-        let beside_vectors =
-            |one: IteratedProduct<'_>| one.bytes.0 as f64 - of_row - of_column;
+        let beside_vectors = |one: IteratedProduct<'_>| one.bytes.0 as f64 - of_row - of_column;
         let turned = iteration.needs_transpose().then_some(transposed);
         let matrices = beside_vectors(a) + turned.flatten().map_or(0.0, beside_vectors);
         let vectors = of_rows as f64 * of_row + of_columns as f64 * of_column;
@@ -307,7 +306,7 @@ impl IterationCost {
                     // Nothing may be evicted, or twice as much as the law says.
                     let product = Span { low: low.0, time: time.0 + evicted, high: high.0 + 2.0 * evicted };
                     let vector = if step.is_transposed { of_column } else { of_row };
-let (after, more, moved) = self.after(step, one.in_launch, vector, whole);
+                    let (after, more, moved) = self.after(step, one.in_launch, vector, whole);
                     (product.plus(after), more, moved)
                 }
                 Step::Update { reads, writes } => {

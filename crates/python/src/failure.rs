@@ -24,6 +24,7 @@ pub(crate) enum Kind {
     BadMatrix,
     Unsorted,
     BadVector,
+    BadEpilogue,
 }
 
 impl Kind {
@@ -37,6 +38,7 @@ impl Kind {
             Self::BadMatrix => "BadMatrix",
             Self::Unsorted => "Unsorted",
             Self::BadVector => "BadVector",
+            Self::BadEpilogue => "BadEpilogue",
         }
     }
 }

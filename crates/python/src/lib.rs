@@ -12,6 +12,7 @@ mod advice;
 mod buffers;
 mod devices;
 mod distributed;
+mod epilogue;
 mod failure;
 mod file_object;
 mod forked;
@@ -36,6 +37,8 @@ mod _core {
     use super::devices::{calibrate, gpu_of, profiles, search_libraries_in, unknown_gpu};
     #[pymodule_export]
     use super::distributed::{Distributed, prepare_distributed};
+    #[pymodule_export]
+    use super::epilogue::{EpilogueProduct, with_epilogue};
     #[pymodule_export]
     use super::forked::refuse_in_child;
     #[pymodule_export]

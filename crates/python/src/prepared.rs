@@ -60,7 +60,7 @@ impl Prepared {
         Self { product, is_freed, device, candidate, measured_s, memory_bytes, preparation_s }
     }
 
-    fn with<R>(
+    pub(crate) fn with<R>(
         &self,
         py: Python<'_>,
         work: impl FnOnce(&AnyPrepared) -> Result<R, Failure> + Send,
@@ -111,7 +111,7 @@ fn queue<T: Value>(
 }
 
 /// The stream with that handle, `None` for the device's own.
-fn stream(handle: Option<usize>) -> Option<Stream<'static>> {
+pub(crate) fn stream(handle: Option<usize>) -> Option<Stream<'static>> {
     // SAFETY: the package gives the handles of streams that live: of torch, CuPy, or the caller, who promises it.
     handle.map(|handle| unsafe { Stream::from_raw(handle as *mut std::ffi::c_void) })
 }

@@ -14,7 +14,7 @@ Nothing but :func:`Plan.prepare` with a ``"cuda:N"`` needs a GPU.
 """
 
 from ._core import VERSION as __version__
-from ._errors import BadMatrix, BadVector, Infeasible, NoGpu, NoProfile, SparsightError
+from ._errors import BadEpilogue, BadMatrix, BadVector, Infeasible, NoGpu, NoProfile, SparsightError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Advice",
+    "BadEpilogue",
     "BadMatrix",
     "BadVector",
     "Candidate",

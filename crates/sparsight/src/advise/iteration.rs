@@ -8,7 +8,7 @@ use super::{Advice, Advised, Advisor, put_known_first};
 use crate::model_name::ModelName;
 use crate::{Error, Objective, Profile};
 use serde::Serialize;
-use sparsight_kernels::{Candidate, DeviceFacts, Execution, compulsory_bytes};
+use sparsight_kernels::{Candidate, DeviceFacts, DeviceKind, Execution, compulsory_bytes};
 use sparsight_matrix::{Bytes, Dtype, Features, Seconds};
 use sparsight_model::{InLaunch, IteratedProduct, Iteration, IterationCost, Prediction};
 
@@ -78,11 +78,11 @@ impl Advisor<'_> {
             of_transposed.is_some() || !iteration.needs_transpose(),
             "features of A^T are given for an iteration that multiplies with it"
         );
-        let size = (nrows, ncols);
+        let (size, kind) = ((nrows, ncols), self.profile().device.facts.kind);
         let time = |a: &Advised, t: Option<(&Features, &Advised)>| {
-            let turned = t.map(|(features, advised)| iterated(advised, features));
+            let turned = t.map(|(features, advised)| iterated(advised, features, kind));
             let entry = a.candidate.dtype.vector_bytes();
-            cost.time(iteration, iterated(a, features), turned, size, entry)
+            cost.time(iteration, iterated(a, features, kind), turned, size, entry)
         };
         let Some(first) = advice.ranked.first().cloned() else { return Ok(advice) };
         // What stands between products depends on the kernel alone: the best beside one candidate for A is the best beside each.
@@ -126,22 +126,20 @@ fn cost(profile: &Profile) -> IterationCost {
     IterationCost::new(&DeviceFacts { launch_s, ..facts.clone() }, &sequential)
 }
 
-fn iterated<'a>(advised: &'a Advised, features: &Features) -> IteratedProduct<'a> {
+fn iterated<'a>(advised: &'a Advised, features: &Features, kind: DeviceKind) -> IteratedProduct<'a> {
     IteratedProduct {
         prediction: &advised.prediction,
         bytes: compulsory_bytes(&advised.candidate, features),
-        in_launch: in_launch(&advised.candidate),
+        in_launch: in_launch(&advised.candidate, features, kind),
     }
 }
 
 /// What the kernel of a candidate takes in its launch: epilogues where that is the only one, and dot products unless thread blocks share
-/// rows, as `device/src/gpu/epilogue.rs` does it. On a processor everything is done in one pass.
+/// rows, as `device/src/gpu/epilogue.rs` does it. A processor has no launches.
 fn in_launch(candidate: &Candidate, features: &Features, kind: DeviceKind) -> InLaunch {
-    let kernel = candidate.kernel;
-    let epilogue = !kind.is_gpu() || kernel.shares_a_launch();
-    let cuts_rows = kernel.recipe().is_some_and(|recipe| recipe.is_exclusive);
-    let dots = epilogue && !(kind.is_gpu() && cuts_rows && features.row_max > BinCounts::LONGEST[0]);
-    InLaunch { epilogue, dots }
+    let (kernel, is_gpu) = (candidate.kernel, kind.is_gpu());
+    let epilogue = !is_gpu || kernel.shares_a_launch();
+    InLaunch { epilogue, dots: epilogue && !(is_gpu && kernel.shares_rows(features)) }
 }
 
 #[cfg(test)]
