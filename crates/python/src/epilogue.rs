@@ -21,6 +21,8 @@ type AnyProduct = Typed<sparsight::EpilogueProduct<f32>, sparsight::EpilogueProd
 pub(crate) struct EpilogueProduct {
     /// `None` after `free`.
     product: RwLock<Option<AnyProduct>>,
+    /// Value type of the vectors: known without the lock.
+    is_single: bool,
     /// True if everything is done in the launches of the product; else a launch behind it reads the sums and writes y.
     #[pyo3(get)]
     is_in_launch: bool,
@@ -65,7 +67,8 @@ fn load(prepared: &AnyPrepared, line: &str, named: &Named) -> Result<EpiloguePro
     };
     let product = map_typed!(prepared, prepared => prepared.with_epilogue(&epilogue).map_err(loaded)?);
     let is_in_launch = with_typed!(&product, product => product.is_in_launch());
-    Ok(EpilogueProduct { product: RwLock::new(Some(product)), is_in_launch })
+    let is_single = matches!(product, Typed::F32(_));
+    Ok(EpilogueProduct { product: RwLock::new(Some(product)), is_single, is_in_launch })
 }
 
 /// A scalar: a number, or the address of a float64 on the GPU.
@@ -232,12 +235,8 @@ impl EpilogueProduct {
         scalars: Vec<f64>,
         dots: Option<Bound<'py, PyAny>>,
     ) -> PyResult<()> {
-        let is_single = {
-            let product = self.product.read().unwrap_or_else(PoisonError::into_inner);
-            matches!(product.as_ref().ok_or_else(freed)?, Typed::F32(_))
-        };
         let operands = [&vectors[..], &outputs[..]];
-        let mut held = if is_single {
+        let mut held = if self.is_single {
             Typed::F32(OnHost::<f32>::of([x, y], operands, dots.as_ref())?)
         } else {
             Typed::F64(OnHost::<f64>::of([x, y], operands, dots.as_ref())?)
