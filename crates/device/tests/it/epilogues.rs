@@ -19,7 +19,7 @@ use sparsight_kernels::{Candidate, Epilogue, Execution, Kernel};
 use sparsight_matrix::{Csr, Dtype, Permutation, Scalar, mix};
 
 /// Vectors, scalars of both kinds, an output, the old y, and dot products of all that there is but x.
-fn rich() -> Epilogue {
+pub fn rich() -> Epilogue {
     Epilogue::try_new("s * d[i] + beta * y[i] + gamma * z[i]", &["d", "z"], &["beta", "gamma"])
         .and_then(|epilogue| epilogue.with_output("w", "out * d[i] + w[i]"))
         .and_then(|epilogue| epilogue.with_dot("y", "z"))
