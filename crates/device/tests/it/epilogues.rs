@@ -235,6 +235,26 @@ fn parts_reordered_matrices_and_the_processor_take_an_epilogue_behind_the_produc
 }
 
 #[test]
+fn the_identity_with_an_epilogue_is_a_pass_over_vectors() {
+    let hold_on = |device: &dyn Device<f64>, is_gpu: bool| {
+        for rows in [0, 1, 1000] {
+            let product = device.load(LoadRequest::Identity { rows }).unwrap();
+            let x = random_x::<f64>(rows, 3);
+            let (left, is_in_launch) = hold_rich(product.as_ref(), "the identity", (rows, &x));
+            assert_eq!((left.y.len(), is_in_launch), (rows, is_gpu));
+            let mut y = vec![2.0; rows];
+            product.multiply(0.5, &x, 2.0, &mut y).unwrap();
+            assert!(y.iter().zip(&x).all(|(y, x)| *y == 0.5 * x + 4.0));
+            assert!(product.batch(2, Caches::Warm).unwrap().time.0 > 0.0);
+        }
+    };
+    hold_on(&Cpu::with_threads(2).unwrap(), false);
+    if !gxx_is_missing() {
+        hold_on(&EmulatedGpu::device(Order::Forwards), true);
+    }
+}
+
+#[test]
 fn dot_products_of_a_processor_do_not_depend_on_its_threads() {
     let lengths: Vec<usize> = (0..150_000).map(|row| (mix(row) % 5) as usize).collect();
     let a = matrix::<f64>(&lengths);
