@@ -130,23 +130,28 @@ fn scaled_product<T: Scalar>(
     workers: usize,
 ) {
     sums.resize(parts.iter().map(|part| part.rows.len()).max().unwrap_or_default(), T::default());
-    let factors = (T::from_f64(alpha), T::from_f64(beta));
     for (part, scratch) in parts.iter().zip(scratch) {
         let rows = part.rows.clone();
         let sums = &mut sums[..rows.len()];
         part.product(x, sums, scratch, workers);
-        let scale = |(y, sums): (&mut [T], &[T])| {
-            for (y, &sum) in y.iter_mut().zip(sums) {
-                let product = factors.0 * sum;
-                // With beta = 0, y is not read: it may be NaN.
-                *y = if beta == 0.0 { product } else { product + factors.1 * *y };
-            }
-        };
-        if workers > 1 {
-            y[rows].par_chunks_mut(ROWS_PER_TASK).zip(sums.par_chunks(ROWS_PER_TASK)).for_each(scale);
-        } else {
-            scale((&mut y[rows], sums));
+        scale((alpha, beta), (sums, &mut y[rows]), workers);
+    }
+}
+
+/// y = alpha x + beta y, rounded likewise.
+pub(super) fn scale<T: Scalar>((alpha, beta): (f64, f64), (x, y): (&[T], &mut [T]), workers: usize) {
+    let factors = (T::from_f64(alpha), T::from_f64(beta));
+    let scale = |(y, x): (&mut [T], &[T])| {
+        for (y, &x) in y.iter_mut().zip(x) {
+            let product = factors.0 * x;
+            // With beta = 0, y is not read: it may be NaN.
+            *y = if beta == 0.0 { product } else { product + factors.1 * *y };
         }
+    };
+    if workers > 1 {
+        y.par_chunks_mut(ROWS_PER_TASK).zip(x.par_chunks(ROWS_PER_TASK)).for_each(scale);
+    } else {
+        scale((y, x));
     }
 }
 

@@ -3,6 +3,7 @@
 use super::array::check_device;
 use super::convert::{self, narrow};
 use super::free_grid::FreeGrid;
+use super::identity::GpuIdentity;
 use super::launch::SharedFence;
 use super::operand::GpuOperand;
 use super::product::GpuProduct;
@@ -376,6 +377,7 @@ impl<T: Scalar> Device<T> for GpuDevice {
             LoadRequest::Resident { a, partition } => {
                 Ok(Box::new(GpuProduct::load_resident(gpu, a, partition, converts)?))
             }
+            LoadRequest::Identity { rows } => Ok(Box::new(GpuIdentity::load(gpu, rows)?)),
             LoadRequest::Own(own) => Ok(Box::new(GpuProduct::load_own(gpu, own, converts)?)),
         }
     }

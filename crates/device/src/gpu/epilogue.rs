@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! in the launch    the candidate's kernel with the lines in place of its last step, for those that write each row once
+//! the identity     a launch of its own, whose sums are x
 //! behind it        any product -> sums -> one launch more, which reads them and writes y: see epilogue.cu
 //! ```
 //! Kernels of the first kind go the second way for dot products of a matrix with rows that thread blocks share: which block ends such a
@@ -9,7 +10,7 @@
 
 use super::array::check_device;
 use super::device::Shared;
-use super::launch::{NOWHERE, PartLaunch, SharedFence, fenced, part_launch, slots};
+use super::launch::{PartLaunch, SharedFence, fenced, part_launch, slots};
 use super::{DeviceArray, DeviceMatrix, Extent, LaunchShape, Vectors};
 use crate::epilogue::check_reads_x;
 use crate::lengths::check_lengths;
@@ -30,6 +31,9 @@ const BLOCKS_OF_PASS: u64 = 1056;
 
 /// Most words of operands: addresses, which scalars are addresses, the results of dot products.
 const MOST_OPERANDS: usize = MOST_VECTORS + MOST_OUTPUTS + MOST_SCALARS + 2;
+
+/// Partial sums of dot products, and counters.
+type Dots = (DeviceArray<f64>, DeviceArray<u32>);
 
 /// What an epilogue needs to know of its product.
 pub(super) struct Host<'a> {
@@ -52,7 +56,7 @@ pub(super) struct GpuEpilogue<T: Scalar> {
     /// Present if two products at once would share memory.
     fence: Option<SharedFence>,
     /// Partial sums and counters, which the launches name.
-    _dots: (DeviceArray<f64>, DeviceArray<u32>),
+    _dots: Dots,
     own: Stock<Room<T>>,
     entries: u32,
     touched: Vec<Extent>,
@@ -158,32 +162,54 @@ impl<T: Scalar> GpuEpilogue<T> {
     ///
     /// # Errors
     /// As [`Product::load_epilogue`].
-    pub(super) fn behind(host: Host<'_>, epilogue: &Epilogue) -> Result<Self, DeviceError> {
-        let gpu = host.gpu;
+    pub(super) fn behind(host: &Host<'_>, epilogue: &Epilogue) -> Result<Self, DeviceError> {
         check_reads_x(epilogue, host.size)?;
-        let nrows = host.size.0 as u64;
-        let sums = DeviceArray::new(&gpu.memory(), host.size.0)?;
+        let sums = DeviceArray::new(&host.gpu.memory(), host.size.0)?;
+        let (launch, dots) = Self::pass(host, epilogue, LaunchArg::Number(sums.address()))?;
+        let fence = Some(host.gpu.shared_fence()?);
+        Ok(Self::of(host, epilogue, Way::Behind(launch, sums), fence, dots, 1))
+    }
+
+    /// In a launch that reads x in place of the sums: A is the identity of the product that has this `identity`.
+    ///
+    /// # Errors
+    /// As [`Product::load_epilogue`].
+    pub(super) fn of_identity(
+        host: &Host<'_>,
+        epilogue: &Epilogue,
+        identity: &Arc<()>,
+    ) -> Result<Self, DeviceError> {
+        let (launch, dots) = Self::pass(host, epilogue, LaunchArg::X)?;
+        let fence = (!epilogue.dots().is_empty()).then(|| host.gpu.shared_fence()).transpose()?;
+        let way = Way::InLaunch(launch.into_iter().collect(), Arc::clone(identity));
+        Ok(Self::of(host, epilogue, way, fence, dots, 0))
+    }
+
+    /// The launch that computes the lines from sums in memory; none without rows and dot products.
+    fn pass(
+        host: &Host<'_>,
+        epilogue: &Epilogue,
+        sums: LaunchArg,
+    ) -> Result<(Option<PartLaunch>, Dots), DeviceError> {
+        let (gpu, nrows) = (host.gpu, host.size.0 as u64);
         let has_dots = !epilogue.dots().is_empty();
-        // Without rows the sums are still 0.
+        // Without rows the dot products are still 0.
         let blocks = nrows.div_ceil(HELPER_BLOCK.into()).min(BLOCKS_OF_PASS).max(has_dots.into());
         let dots = partials_and_counters(gpu, epilogue, blocks)?;
-        let launch = if blocks == 0 {
-            None
-        } else {
-            let of_product =
-                [LaunchArg::Number(nrows), LaunchArg::Number(sums.address()), LaunchArg::X, LaunchArg::Y];
-            let mut words = vec![nrows, sums.address(), NOWHERE.x, NOWHERE.y];
-            words.extend(words_of_dots(epilogue, 0, blocks, &dots));
-            Some(PartLaunch {
-                module: gpu.epilogue_pass(T::DTYPE, epilogue)?,
-                kernel: 0,
-                shape: LaunchShape::linear(blocks as u32, HELPER_BLOCK),
-                words,
-                slots: slots(&of_product, 0, 0).collect(),
-            })
+        if blocks == 0 {
+            return Ok((None, dots));
+        }
+        let args = [LaunchArg::Number(nrows), sums, LaunchArg::X, LaunchArg::Y];
+        let number = |arg: &LaunchArg| if let LaunchArg::Number(number) = arg { *number } else { 0 };
+        let own = args.iter().map(number);
+        let launch = PartLaunch {
+            module: gpu.epilogue_pass(T::DTYPE, epilogue)?,
+            kernel: 0,
+            shape: LaunchShape::linear(blocks as u32, HELPER_BLOCK),
+            words: own.chain(words_of_dots(epilogue, 0, blocks, &dots)).collect(),
+            slots: slots(&args, 0, 0).collect(),
         };
-        let fence = Some(gpu.shared_fence()?);
-        Ok(Self::of(&host, epilogue, Way::Behind(launch, sums), fence, dots, 1))
+        Ok((Some(launch), dots))
     }
 
     fn of(
@@ -191,7 +217,7 @@ impl<T: Scalar> GpuEpilogue<T> {
         epilogue: &Epilogue,
         way: Way<T>,
         fence: Option<SharedFence>,
-        dots: (DeviceArray<f64>, DeviceArray<u32>),
+        dots: Dots,
         more_entries: u32,
     ) -> Self {
         Self {
@@ -267,11 +293,7 @@ impl<T: Scalar> GpuEpilogue<T> {
 }
 
 /// Room for the partial sums of so many blocks, and counters at 0.
-fn partials_and_counters(
-    gpu: &Shared,
-    epilogue: &Epilogue,
-    blocks: u64,
-) -> Result<(DeviceArray<f64>, DeviceArray<u32>), DeviceError> {
+fn partials_and_counters(gpu: &Shared, epilogue: &Epilogue, blocks: u64) -> Result<Dots, DeviceError> {
     let memory = gpu.memory();
     let partials = DeviceArray::new(&memory, epilogue.partials(blocks) as usize)?;
     Ok((partials, DeviceArray::zeroed(&memory, epilogue.counters(blocks) as usize)?))
@@ -282,7 +304,7 @@ fn words_of_dots(
     epilogue: &Epilogue,
     before: u64,
     blocks: u64,
-    (partials, counters): &(DeviceArray<f64>, DeviceArray<u32>),
+    (partials, counters): &Dots,
 ) -> impl Iterator<Item = u64> {
     let words = [before, blocks, partials.address(), counters.address()];
     words.into_iter().take(if epilogue.dots().is_empty() { 0 } else { words.len() })

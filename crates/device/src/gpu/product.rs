@@ -487,7 +487,7 @@ impl<T: Scalar> Product<T> for GpuProduct<T> {
         {
             return Ok(Box::new(loaded));
         }
-        Ok(Box::new(GpuEpilogue::behind(host, epilogue)?))
+        Ok(Box::new(GpuEpilogue::behind(&host, epilogue)?))
     }
 
     fn identity(&self) -> Option<usize> {

@@ -169,6 +169,6 @@ impl<T: Scalar> Product<T> for GpuReordered<T> {
             entries: self.inner.entries() + 2,
             touched: self.inner.touched().into_iter().chain(own).collect(),
         };
-        Ok(Box::new(GpuEpilogue::behind(host, epilogue)?))
+        Ok(Box::new(GpuEpilogue::behind(&host, epilogue)?))
     }
 }

@@ -4,7 +4,7 @@ use super::EpilogueProduct;
 use super::shared_product::SharedProduct;
 use crate::Error;
 use sparsight_device::timing::{Batch, Caches};
-use sparsight_device::{DeviceSlice, DeviceSliceMut, Preparation, Product, Stream};
+use sparsight_device::{Device, DeviceSlice, DeviceSliceMut, LoadRequest, Preparation, Product, Stream};
 use sparsight_kernels::Epilogue;
 use sparsight_matrix::{Csr, Scalar};
 
@@ -34,6 +34,30 @@ pub struct Prepared<T: Scalar> {
 impl<T: Scalar> Prepared<T> {
     pub(super) fn new(product: Box<dyn Product<T>>) -> Self {
         Self { product: SharedProduct::of(product) }
+    }
+
+    /// The identity matrix of so many rows on a device: y = x, in no memory. With an [epilogue](Prepared::with_epilogue), whose `s` is then
+    /// x_i, its product is what a solver does with vectors between two others: several vectors and dot products in one launch.
+    ///
+    /// ```
+    /// use sparsight::{Epilogue, Prepared, device::{HostOperands, cpu::Cpu}};
+    /// // r = r - alpha q and x = x + alpha p, with the square of the new r's norm: an iteration of CG behind its product q = A p.
+    /// let step = Epilogue::try_new("y[i] - alpha * s", &["p"], &["alpha"])?
+    ///     .with_output("x0", "x0[i] + alpha * p[i]")?
+    ///     .with_dot("y", "y")?;
+    /// let update = Prepared::identity(&Cpu::new(), 3)?.with_epilogue(&step)?;
+    /// let (q, p, mut r, mut x) = ([1.0, 2.0, 3.0], [1.0, 1.0, 1.0], [4.0, 4.0, 6.0], [0.0; 3]);
+    /// let mut norm = [0.0];
+    /// let operands = HostOperands { vectors: &[&p[..]], outputs: &mut [&mut x[..]], scalars: &[2.0] };
+    /// update.multiply(&q, &mut r, operands, &mut norm)?;
+    /// assert_eq!((r, x, norm), ([2.0, 0.0, 0.0], [2.0; 3], [4.0]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Device`] if its kernels cannot be loaded.
+    pub fn identity(device: &dyn Device<T>, rows: usize) -> Result<Self, Error> {
+        Ok(Self::new(device.load(LoadRequest::Identity { rows })?))
     }
 
     /// Time to convert and upload the matrix, without compiling kernels.
