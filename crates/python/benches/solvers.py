@@ -339,7 +339,7 @@ def measured(name, dtype, solver, tries, seed=1):
     from iterating import captured, matrix_named
     from pdhg import PDHG, norm_of, program_of
 
-    a = matrix_named(name).astype(dtype)
+    a = matrix_named(name, dtype)
     rng = np.random.default_rng(seed)
     is_lp = solver == "pdhg"
     plan = sparsight.plan(a, products=10**6, transpose=is_lp, iteration=solver)

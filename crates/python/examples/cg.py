@@ -2,27 +2,30 @@
 
     python cg.py stencil3d,n=60 --device cuda:0 --vectors cupy
 
-The form of Chronopoulos and Gear (1989), whose dot products are all of one product: with w = A r
+In the form of Chronopoulos and Gear (1989) all dot products are those of one product, w = A r; p is the direction, q = A p:
 
-    g = (r, r),  d = (w, r)                        in the launch of the product
-    beta = g / g',  alpha = g / (d - beta g / alpha')
-    p = r + beta p,  q = w + beta q                in one launch; q = A p
-    x = x + alpha p,  r = r - alpha q
+    g = (w, r),  n = (r, r),  h = (w, p)                 in the launch of the product
+    beta = n / n',  alpha = n / (g + beta h)             n' of the iteration before
+    p = r + beta p,  q = w + beta q,  x = x + alpha p,  r = r - alpha q            in one launch
 
-Scalars stay on the GPU; the host looks at the residual every `look` iterations.
+(Ap, p) of the new p is g + beta h, since it is conjugate to the old one. Scalars stay on the GPU; the host looks at the residual every
+``look`` iterations.
 """
 
 import math
 
-import numpy as np
 import sparsight
-from iterating import Update, arguments, captured, matrix_named, norm, on, zeros
+from iterating import arguments, captured, ratio, show, solve, zeros
 
-STEP = Update(
-    "beta = ratio(dots[1], before[1]); alpha = ratio(dots[1], dots[0] - ratio(beta * dots[1], last[0]))",
-    "p = r + beta * p; q = w + beta * q; x = x + alpha * p; r = r - alpha * q",
-    keeps={"next": "alpha"},
-)
+BETA = ratio("n", "before")
+ALPHA = ratio("n", f"(g + {BETA} * h)")
+# s is w and y is p; a line sees the old vectors and `out`, the new p. The x of the system is x0: x[i] in a line is what is multiplied.
+DIRECTION = f"r[i] + {BETA} * y[i]"
+STEP = {
+    "q": f"s + {BETA} * q[i]",
+    "x0": f"x0[i] + {ALPHA} * out",
+    "r": f"r[i] - {ALPHA} * (s + {BETA} * q[i])",
+}
 
 
 class CG:
@@ -30,10 +33,10 @@ class CG:
 
     def __init__(self, op, b, look=20):
         self.op, self.b, self.look = op, b, look
+        self.update = sparsight.identity(len(b), op.device, op.dtype)
         self.x, self.r, self.p, self.q, self.w = (zeros(b) for _ in range(5))
-        # Of this iteration and of the one before, in turn: no launch reads what it writes.
-        self.dots = [zeros(b, 2, "float64") for _ in range(2)]
-        self.alpha = [zeros(b, 1, "float64") for _ in range(2)]
+        # Of this iteration and of the one before, in turn.
+        self.dots = [zeros(b, 3, "float64") for _ in range(2)]
         self.run = captured(self._iterate, b)
 
     def start(self):
@@ -41,37 +44,22 @@ class CG:
         for vector in (self.x, self.p, self.q, self.w):
             vector[...] = 0
         self.r[...] = self.b
-        # As if there had been an iteration without an end: beta = 0.
+        # beta = 0.
         self.dots[1][...] = math.inf
-        self.alpha[1][...] = 1
 
     def _iterate(self):
+        x, r, p, q, w = self.x, self.r, self.p, self.q, self.w
         for turn in range(self.look):
-            now, before = turn % 2, 1 - turn % 2
-            self.op.matvec_dot(self.r, self.w, [self.r, (self.r, self.r)], dots=self.dots[now])
-            STEP(
-                **dict(x=self.x, r=self.r, p=self.p, q=self.q, w=self.w),
-                **dict(dots=self.dots[now], before=self.dots[before], last=self.alpha[before], next=self.alpha[now]),
-            )
+            dots, before = self.dots[turn % 2], self.dots[1 - turn % 2]
+            self.op.matvec_dot(r, w, [r, (r, r), p], dots=dots)
+            scalars = {"g": dots[:1], "n": dots[1:2], "h": dots[2:], "before": before[1:2]}
+            self.update.matvec(w, out=p, epilogue=DIRECTION, outputs=STEP, x0=x, r=r, q=q, **scalars)
 
 
 def cg(op, b, rtol=1e-8, most=10_000, look=20):
     """x and the number of iterations, until the residual is ``rtol`` times the norm of b."""
-    solver, limit = CG(op, b, look), rtol * norm(b)
-    solver.start()
-    for done in range(look, most + look, look):
-        solver.run()
-        if norm(solver.r) <= limit:
-            return solver.x, done
-    raise RuntimeError(f"not within {rtol} after {most} iterations")
+    return solve(CG(op, b, look), rtol, most)
 
 
 if __name__ == "__main__":
-    given = arguments(__doc__.splitlines()[0], matrix="stencil2d,n=60").parse_args()
-    A = matrix_named(given.matrix)
-    op = sparsight.plan(A, iteration="cg").prepare(given.device)
-    b = on(given.device, given.vectors, A @ np.ones(A.shape[1], A.dtype))
-    x, iterations = cg(op, b)
-    residual = norm(b - op @ x) / norm(b)
-    predicted = sparsight.advise(A, iteration="cg").best.iteration_s
-    print(f"{op!r}: {iterations} iterations, residual {residual:.1e}; predicted {1e6 * predicted:.2f} us an iteration on a GPU")
+    show(cg, "cg", arguments(__doc__.splitlines()[0], "stencil2d,n=60").parse_args())

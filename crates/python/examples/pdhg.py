@@ -12,11 +12,9 @@ Chambolle and Pock (2011); both steps are epilogues of the products that they ne
 Products with A and A^T are prepared from one plan.
 """
 
-import sys
-
 import numpy as np
 import sparsight
-from iterating import arguments, beside, captured, library_of, matrix_named, norm, on, zeros
+from iterating import arguments, beside, captured, library_of, matrix_named, norm, put, zeros
 
 PRIMAL = "fmin(fmax(y[i] - tau * (c[i] - s), lower[i]), upper[i])"
 EXTRAPOLATED = "2 * out - y[i]"
@@ -76,7 +74,7 @@ def finite(v):
 
 
 def where(condition, yes, no):
-    return sys.modules[library_of(yes)[0]].where(condition, yes, no)
+    return library_of(yes).where(condition, yes, no)
 
 
 def norm_of(op, like, steps=40):
@@ -103,13 +101,13 @@ def program_of(a, rng):
 
 
 if __name__ == "__main__":
-    flags = arguments(__doc__.splitlines()[0], matrix="lp,rows=400,cols=1200,dense_rows=0,dense_cols=0")
+    flags = arguments(__doc__.splitlines()[0], "lp,rows=400,cols=1200,dense_rows=0,dense_cols=0")
     flags.add_argument("--iterations", type=int, default=20_000)
     given = flags.parse_args()
     A = matrix_named(given.matrix)
     op = sparsight.plan(A, iteration="pdhg", transpose=True).prepare(given.device)
     parts, least_value = program_of(A, np.random.default_rng(0))
-    solver = PDHG(op, *(on(given.device, given.vectors, part) for part in parts))
+    solver = PDHG(op, *(put(part, given) for part in parts))
     solver.start()
     for _ in range(0, given.iterations, solver.look):
         solver.run()

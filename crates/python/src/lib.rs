@@ -48,7 +48,7 @@ mod _core {
     #[pymodule_export]
     use super::pieces::Piece;
     #[pymodule_export]
-    use super::prepared::{Prepared, prepare};
+    use super::prepared::{Prepared, prepare, prepare_identity};
     #[pymodule_export]
     use super::program::run_program;
     #[pymodule_export]

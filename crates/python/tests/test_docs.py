@@ -55,9 +55,10 @@ def test_the_page_on_solvers_runs(tmp_path, monkeypatch):
     pages = [README.parent / "solvers.md", README.parent.parent.parent / "docs" / "solvers.md"]
     page = next(page for page in pages if page.exists())
     blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
+    names = {}
     for block in blocks:
-        exec(compile(block, str(page), "exec"), {})
-    assert blocks
+        exec(compile(block, str(page), "exec"), names)
+    assert len(blocks) >= 2
 
 
 def test_the_tutorial_of_torch_runs_with_tensors_on_the_host(tmp_path, monkeypatch):

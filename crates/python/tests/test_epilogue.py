@@ -86,6 +86,16 @@ def test_a_transpose_has_epilogues_of_its_own(rng):
     assert near(operator.rmatvec(y, epilogue="c[i] - s", c=c), c - a.T @ y, np.float64)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_identity_updates_vectors(dtype, rng):
+    update = sparsight.identity(300, "cpu", dtype)
+    x, y, w = rng.standard_normal((3, 300)).astype(dtype)
+    old_y, old_w = y.copy(), w.copy()
+    dots = update.matvec_dot(x, y, ["y", ("w", "w")], epilogue="y[i] - t * s", outputs={"w": "w[i] + out"}, w=w, t=0.5)
+    assert near(y, old_y - 0.5 * x, dtype) and near(w, old_w + y, dtype) and near(dots, [y @ y, w @ w], dtype)
+    assert (update.T @ x == x).all() and update.memory_bytes == 0 and update.shape == (300, 300)
+
+
 def test_a_wrong_line_is_an_error_that_shows_it(operator):
     x, y = np.ones(900), np.ones(900)
     for line, operands, why in [

@@ -64,6 +64,7 @@ PUBLIC = {
     "read of a file that is open": "sparsight.read(open(file, 'rb'))",
     "gallery": "sparsight.gallery('stencil2d,n=30')",
     "calibrate": "sparsight.calibrate('cpu')",
+    "identity": "sparsight.identity(5, 'cpu')",
 }
 
 # The part that is Rust: every name of it is here, or among those that ask no threads.
@@ -82,6 +83,7 @@ RUST = {
     "Prepared.wait": "prepared.wait()",
     "EpilogueProduct.multiply_host": "epilogue.multiply_host(x, y, [], [], [], None)",
     "EpilogueProduct.multiply_on_device": "epilogue.multiply_on_device((1 << 40, len(x)), (1 << 41, len(y)), [], [], [], None, None)",
+    "prepare_identity": "_core.prepare_identity(5, 'cpu', 'f64')",
     "with_epilogue": "_core.with_epilogue(prepared, 's', ([], [], [], []))",
     "advise": "_core.advise(core, 'A', None, None, None, None)",
     "prepare": "_core.prepare(core, advice, 'cpu', None, 1, False)",

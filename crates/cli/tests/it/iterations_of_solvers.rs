@@ -26,8 +26,8 @@ fn the_time_of_an_iteration_stands_beside_its_part_in_products() {
         number("predicted_s") <= number("in_products_s") && number("in_products_s") < number("iteration_s")
     );
     assert_eq!((&answer["iteration"]["name"], &one["launches"]), (&"cg".into(), &2.into()));
-    // r once for the dot products, nine passes of the update.
-    assert_eq!(one["vector_bytes"], 10 * 8 * 90_000);
+    // r and p for the dot products, nine passes of the update.
+    assert_eq!(one["vector_bytes"], 11 * 8 * 90_000);
     assert!(answer["verdict"]["break_even"].is_null() && answer["reasons"].as_array().unwrap().is_empty());
     let said = text.lines().find(|line| line.contains("an iteration of CG")).unwrap();
     assert!(said.contains("Use ") && said.contains("of it in the product"), "{text}");

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ._distributed import DistributedOperator, Piece
     from ._matrix import Matrix, gallery, read
     from ._on_gpus import OnGpus, Scaling
-    from ._operator import Operator
+    from ._operator import Operator, identity
     from ._plan import Plan, plan
     from ._ranks import RankOperator
 
@@ -48,6 +48,7 @@ __all__ = [
     "advise",
     "calibrate",
     "gallery",
+    "identity",
     "plan",
     "profiles",
     "read",
@@ -69,6 +70,7 @@ _WHERE = {
     "gallery": "_matrix",
     "read": "_matrix",
     "Operator": "_operator",
+    "identity": "_operator",
     "Plan": "_plan",
     "RankOperator": "_ranks",
     "plan": "_plan",

@@ -149,6 +149,7 @@ def advise(
 def prepare(
     matrix: Matrix, advice: Advice, device: str, candidate: str | None, tries: int, updates: bool
 ) -> Prepared: ...
+def prepare_identity(rows: int, device: str, dtype: str) -> Prepared: ...
 def with_epilogue(
     prepared: Prepared,
     line: str,

@@ -10,6 +10,7 @@ import time
 import warnings
 import weakref
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,11 @@ import numpy as np
 from . import _core, _epilogue, _vectors
 from ._advice import advice_of, duration
 from ._errors import BadEpilogue, BadMatrix, BadVector, SparsightError
-from ._matrix import Matrix
+from ._libraries import tell_where_libraries_are
+from ._matrix import Matrix, short
 from ._products import Products, of_column
 
-__all__ = ["Operator", "numbered"]
+__all__ = ["Operator", "identity", "numbered"]
 
 
 # What torch hands round are tensors and numbers: there an operator is known by one, which it has from the beginning, since a function
@@ -430,6 +432,42 @@ class Operator(Products):
         rows, columns = self.shape
         freed = ", freed" if self._core.is_freed else ""
         return f"<sparsight.Operator {rows:,} x {columns:,} {self.candidate} on {self.device}{freed}>"
+
+
+def identity(rows: int, device: str = "cuda:0", dtype: Any = np.float64) -> Operator:
+    """The operator of the identity matrix, in no memory: with an epilogue, an update of vectors in one launch.
+
+    Parameters
+    ----------
+    rows : int
+        Entries of the vectors.
+    device : str
+        ``"cuda:0"``, ``"cuda:1"``, ... or ``"cpu"``.
+    dtype : optional
+        float32 or float64.
+
+    Returns
+    -------
+    Operator
+        In its lines ``s`` is the entry of ``x``, which no line writes; ``y[i]``, and entries of outputs, are the old ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sparsight
+    >>> update = sparsight.identity(3, "cpu")
+    >>> q, p, r, x = np.ones(3), np.ones(3), np.full(3, 4.0), np.zeros(3)
+    >>> lines = {"x": "x[i] + alpha * p[i]"}
+    >>> rr = update.matvec_dot(q, r, ["y"], epilogue="y[i] - alpha * s", outputs=lines, x=x, p=p, alpha=2.0)
+    >>> r.tolist(), x.tolist(), float(rr[0])
+    ([2.0, 2.0, 2.0], [2.0, 2.0, 2.0], 12.0)
+    """
+    device = str(device)
+    if device != "cpu":
+        tell_where_libraries_are()
+    core = _core.prepare_identity(rows, device, short(dtype) or "f64")
+    about = SimpleNamespace(dtype=np.dtype(np.float32 if short(dtype) == "f32" else np.float64), shape=(rows, rows), nnz=rows, _keeps_order=False)
+    return Operator(core, Prepared(about), turned=(core, Prepared(about, is_transposed=True)))
 
 
 def _scaled(line, outputs, operands, alpha, beta):
