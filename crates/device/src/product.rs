@@ -95,7 +95,7 @@ pub trait Product<T: Scalar>: Send + Sync {
     }
 }
 
-/// An epilogue that was [loaded](Product::load_epilogue) for a matrix: y_i and outputs by its lines, from the sums of A x.
+/// An epilogue that was [loaded](Product::load_epilogue) for a matrix: `y_i` and outputs by its lines, from the sums of A x.
 ///
 /// It holds no matrix: each product is given the one that it was loaded for, whose values may be replaced in between.
 pub trait LoadedEpilogue<T: Scalar>: Send + Sync {

@@ -87,3 +87,8 @@ pub use run::{EpilogueProduct, Plan, Prepared, fastest, verify};
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/languages.md")]
 struct Languages;
+
+/// The Rust of the page on epilogues, likewise.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/epilogues.md")]
+struct Epilogues;

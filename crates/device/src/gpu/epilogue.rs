@@ -100,7 +100,9 @@ impl Words {
         if !epilogue.scalars().is_empty() {
             made.push(addresses);
         }
-        dots.into_iter().for_each(|address| made.push(address));
+        if let Some(address) = dots {
+            made.push(address);
+        }
         made
     }
 
@@ -337,16 +339,18 @@ impl<T: Scalar> LoadedEpilogue<T> for GpuEpilogue<T> {
                 if self.epilogue.reads_y() {
                     room.y.write(y)?;
                 }
-                let vectors = room.vectors.iter_mut().zip(operands.vectors);
-                vectors.into_iter().try_for_each(|(own, vector)| own.write(vector))?;
-                let outputs = room.outputs.iter_mut().zip(operands.outputs.iter());
-                outputs.into_iter().try_for_each(|(own, output)| own.write(output))?;
+                room.vectors
+                    .iter_mut()
+                    .zip(operands.vectors)
+                    .try_for_each(|(own, vector)| own.write(vector))?;
+                let mut outputs = room.outputs.iter_mut().zip(operands.outputs.iter());
+                outputs.try_for_each(|(own, output)| own.write(output))?;
                 let words = self.words(room, operands.scalars.iter().copied());
                 // SAFETY: the vectors were made for it.
                 unsafe { self.queue(product, room.x.as_slice(), room.y.address(), &words, None)? };
                 room.y.read_to(y)?;
-                let outputs = room.outputs.iter().zip(operands.outputs.iter_mut());
-                outputs.into_iter().try_for_each(|(own, output)| own.read_to(output))?;
+                let mut outputs = room.outputs.iter().zip(operands.outputs.iter_mut());
+                outputs.try_for_each(|(own, output)| own.read_to(output))?;
                 room.dots.read_to(dots)
             },
         )

@@ -17,17 +17,22 @@ pub const MOST_ROWS: usize = 128;
 /// Most parentheses and operands within each other. Chosen: each takes 1 KiB of the stack.
 const MOST_DEPTH: usize = 64;
 
+/// A name, and what it stands for with one operand.
+type Unary = (&'static str, fn(f64) -> f64);
+/// Likewise with two.
+type Binary = (&'static str, fn(f64, f64) -> f64);
+
 /// Functions with one argument and with two.
-const UNARY: [(&str, fn(f64) -> f64); 4] =
-    [("fabs", f64::abs), ("sqrt", f64::sqrt), ("exp", f64::exp), ("log", f64::ln)];
-const BINARY: [(&str, fn(f64, f64) -> f64); 2] = [("fmin", f64::min), ("fmax", f64::max)];
+const UNARY: [Unary; 4] = [("fabs", f64::abs), ("sqrt", f64::sqrt), ("exp", f64::exp), ("log", f64::ln)];
+const BINARY: [Binary; 2] = [("fmin", f64::min), ("fmax", f64::max)];
 
 pub(super) fn is_function(name: &str) -> bool {
     UNARY.iter().any(|(known, _)| *known == name) || BINARY.iter().any(|(known, _)| *known == name)
 }
 
 /// Operators with two operands, those that bind least first.
-const RANKS: [&[(&str, fn(f64, f64) -> f64)]; 6] = [
+#[expect(clippy::float_cmp, reason = "C's == is exact")]
+const RANKS: [&[Binary]; 6] = [
     &[("||", |a, b| truth(a != 0.0 || b != 0.0))],
     &[("&&", |a, b| truth(a != 0.0 && b != 0.0))],
     &[("==", |a, b| truth(a == b)), ("!=", |a, b| truth(a != b))],
@@ -121,7 +126,9 @@ impl Lines {
             let values = &mut behind[at - at.min(1)][..count];
             self.lines[at].compute(chunk, out.first().map(|out| &out[..count]), values);
             // As it is stored.
-            values.iter_mut().for_each(|value| *value = T::from_f64(*value).to_f64());
+            for value in values {
+                *value = T::from_f64(*value).to_f64();
+            }
         }
         for (dot, [first, second]) in dots.iter_mut().zip(epilogue.dots()) {
             let of = |what: &super::DotOf, row: usize| match *what {
@@ -159,7 +166,9 @@ impl Node {
             Self::Output(output) => copy(to, chunk.outputs[*output]),
             Self::Of(function, of) => {
                 of.compute(chunk, out, to);
-                to.iter_mut().for_each(|to| *to = function(*to));
+                for to in to {
+                    *to = function(*to);
+                }
             }
             Self::OfTwo(function, of) => {
                 let mut second = [0.0; MOST_ROWS];

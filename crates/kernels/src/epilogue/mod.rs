@@ -33,10 +33,10 @@ pub const MOST_OUTPUTS: usize = 3;
 /// Most scalars. Chosen, as the vectors.
 pub const MOST_SCALARS: usize = 8;
 
-/// Most dot products. Chosen: BiCGStab takes two of one product, a residual's norm comes on top.
+/// Most dot products. Chosen: `BiCGStab` takes two of one product, a residual's norm comes on top.
 pub const MOST_DOTS: usize = 3;
 
-/// An expression for y_i of the row's sum, further outputs, and dot products over all rows.
+/// An expression for `y_i` of the row's sum, further outputs, and dot products over all rows.
 ///
 /// Sums and scalars are `f64` whatever the vectors are: over millions of rows `f32` would lose half of its digits, and what a solver
 /// computes of them, a step length, goes into every entry of a vector.
@@ -71,7 +71,7 @@ pub struct Epilogue {
 pub struct Output {
     /// Name of the vector.
     pub name: String,
-    /// Expression for its entry i, of which `out` is the new y_i.
+    /// Expression for its entry i, of which `out` is the new `y_i`.
     pub line: String,
 }
 
@@ -139,7 +139,7 @@ const KEYWORDS: &str = "alignas alignof and and_eq asm auto bitand bitor bool br
     thread_local throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t while xor xor_eq";
 
 impl Epilogue {
-    /// An epilogue that stores `line` as y_i. `vectors` have an entry for each row, `scalars` are numbers; the line names both,
+    /// An epilogue that stores `line` as `y_i`. `vectors` have an entry for each row, `scalars` are numbers; the line names both,
     /// the vectors as `d[i]`, beside `s`, `i`, `x[i]` (of a square matrix) and `y[i]`, the entry before the product.
     ///
     /// # Errors
@@ -166,7 +166,7 @@ impl Epilogue {
         Ok(made)
     }
 
-    /// Writes a further vector, called `name`: `line` is its entry i, in which `out` is the new y_i. Its old entry is `name[i]`, in
+    /// Writes a further vector, called `name`: `line` is its entry i, in which `out` is the new `y_i`. Its old entry is `name[i]`, in
     /// all lines that are added from here on.
     ///
     /// # Errors
@@ -207,7 +207,7 @@ impl Epilogue {
         Ok(self)
     }
 
-    /// The product as it is: y_i = s, for dot products alone.
+    /// The product as it is: `y_i` = s, for dot products alone.
     pub fn product() -> Self {
         Self::known("s", &[], &[])
     }
@@ -234,7 +234,7 @@ impl Epilogue {
         Self::try_new(line, vectors, scalars).expect("the lines of this file are right")
     }
 
-    /// Expression for y_i.
+    /// Expression for `y_i`.
     pub fn line(&self) -> &str {
         &self.line
     }

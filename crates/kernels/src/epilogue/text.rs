@@ -31,6 +31,9 @@ use std::fmt::Write as _;
 /// Partial sums: [`Epilogue::partials`] of them; [`Epilogue::counters`] counters, which are 0 before the first product.
 ///
 /// `None` for what has several launches, which add to rows or come back to them, and for the vendor's routines.
+///
+/// # Panics
+/// If a kernel of one launch stores its rows by other means than `store.cu`.
 pub fn epilogue_source(
     candidate: &Candidate,
     offset_bytes: u64,

@@ -7,7 +7,7 @@ use sparsight_device::{DeviceOperands, DeviceSlice, DeviceSliceMut, HostOperands
 use sparsight_kernels::Epilogue;
 use sparsight_matrix::Scalar;
 
-/// A [`Prepared`](super::Prepared) matrix with an [`Epilogue`]: y_i and further outputs by its lines, from the sums of A x, and dot products.
+/// A [`Prepared`](super::Prepared) matrix with an [`Epilogue`]: `y_i` and further outputs by its lines, from the sums of A x, and dot products.
 ///
 /// The same product gives the same y and dot products bit by bit on every run, if that of its candidate does. After the first product
 /// of a kind nothing is allocated. Several threads may multiply; products in several streams follow each other where they share

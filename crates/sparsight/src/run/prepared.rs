@@ -37,7 +37,7 @@ impl<T: Scalar> Prepared<T> {
     }
 
     /// The identity matrix of so many rows on a device: y = x, in no memory. With an [epilogue](Prepared::with_epilogue), whose `s` is then
-    /// x_i, its product is what a solver does with vectors between two others: several vectors and dot products in one launch.
+    /// `x_i`, its product is what a solver does with vectors between two others: several vectors and dot products in one launch.
     ///
     /// ```
     /// use sparsight::{Epilogue, Prepared, device::{HostOperands, cpu::Cpu}};
