@@ -53,11 +53,10 @@ fn load(prepared: &AnyPrepared, line: &str, named: &Named) -> Result<EpiloguePro
         )
     };
     let (vectors, scalars, outputs, dots) = named;
+    let lines: Vec<(&str, &str)> =
+        outputs.iter().map(|(name, line)| (name.as_str(), line.as_str())).collect();
     let mut epilogue =
-        Epilogue::try_new(line, &texts(vectors), &texts(scalars)).map_err(|error| bad(&error))?;
-    for (name, line) in outputs {
-        epilogue = epilogue.with_output(name, line).map_err(|error| bad(&error))?;
-    }
+        Epilogue::of_lines(line, &texts(vectors), &texts(scalars), &lines).map_err(|error| bad(&error))?;
     for (first, second) in dots {
         epilogue = epilogue.with_dot(first, second).map_err(|error| bad(&error))?;
     }

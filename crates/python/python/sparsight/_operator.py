@@ -456,10 +456,10 @@ def identity(rows: int, device: str = "cuda:0", dtype: Any = np.float64) -> Oper
     >>> import numpy as np
     >>> import sparsight
     >>> update = sparsight.identity(3, "cpu")
-    >>> q, p, r, x = np.ones(3), np.ones(3), np.full(3, 4.0), np.zeros(3)
-    >>> lines = {"x": "x[i] + alpha * p[i]"}
-    >>> rr = update.matvec_dot(q, r, ["y"], epilogue="y[i] - alpha * s", outputs=lines, x=x, p=p, alpha=2.0)
-    >>> r.tolist(), x.tolist(), float(rr[0])
+    >>> q, p, r, x0 = np.ones(3), np.ones(3), np.full(3, 4.0), np.zeros(3)
+    >>> lines = {"x0": "x0[i] + alpha * p[i]"}
+    >>> rr = update.matvec_dot(q, r, ["y"], epilogue="y[i] - alpha * s", outputs=lines, x0=x0, p=p, alpha=2.0)
+    >>> r.tolist(), x0.tolist(), float(rr[0])
     ([2.0, 2.0, 2.0], [2.0, 2.0, 2.0], 12.0)
     """
     device = str(device)
