@@ -1,7 +1,7 @@
 //! Errors of devices.
 
 use crate::PartitionError;
-use sparsight_kernels::OwnKernelError;
+use sparsight_kernels::{EpilogueError, OwnKernelError};
 use sparsight_matrix::{CsrError, Infeasible};
 use thiserror::Error;
 
@@ -82,6 +82,12 @@ pub enum DeviceError {
     /// A kernel of the user's own lacks something for this matrix.
     #[error(transparent)]
     OwnKernel(#[from] OwnKernelError),
+    /// A line of an epilogue that this device does not compute.
+    #[error(transparent)]
+    Epilogue(#[from] EpilogueError),
+    /// An epilogue that was loaded for another product.
+    #[error("the epilogue was loaded for another prepared matrix than the one that is multiplied with")]
+    OtherEpilogue,
     /// A call of the driver, or of one of the vendor's libraries, failed.
     #[error("{call} failed: {reason}")]
     Driver {
@@ -111,7 +117,7 @@ pub enum DeviceError {
     /// A vector of the wrong length.
     #[error("{vector} has {got} entries instead of {expected}")]
     Length {
-        /// `x`, `y` or `the new values`.
+        /// `x`, `y`, `the new values`, or another in words.
         vector: &'static str,
         /// Columns, rows or non-zeros of the matrix.
         expected: usize,

@@ -7,9 +7,11 @@
 //!
 //! ```text
 //! load, partition      what is prepared: a matrix, and the candidate of each block of its rows
-//! product              a prepared matrix: products, other values, other vectors
+//! product              a prepared matrix: products, other values, other vectors, epilogues
+//! epilogue             operands of products with an epilogue
 //! resident, reordered  matrices and vectors that lie on the device already; vectors in their order beside a reordered matrix
 //! check                y against the reference, before a time is trusted
+//! lengths              vectors of a wrong length are refused
 //! timing               batches, spread, when a time is enough
 //! cpu                  the processor
 //! gpu                  all GPUs: conversions, operands, products, several GPUs; what a maker's GPU must do: gpu/seam.rs
@@ -26,8 +28,10 @@ pub mod hip;
 pub mod timing;
 
 mod check;
+mod epilogue;
 mod error;
 mod kernel_cache;
+mod lengths;
 mod library;
 mod load;
 mod partition;
@@ -38,10 +42,11 @@ mod stock;
 mod trusted;
 
 pub use check::{check, random_x, random_x_for};
+pub use epilogue::{DeviceOperands, DeviceScalar, HostOperands};
 pub use error::DeviceError;
 pub use load::{LoadRequest, OwnRequest};
 pub use partition::{Partition, PartitionError};
-pub use product::{Product, check_product};
+pub use product::{LoadedEpilogue, Product, check_product};
 pub use resident::{DeviceCsr, DeviceIndices, DeviceSlice, DeviceSliceMut, Stream};
 
 use sparsight_kernels::{BenchmarkMatrix, Candidate, DeviceFacts, Format, Kernel};

@@ -32,6 +32,12 @@ pub enum LoadRequest<'a, T> {
         /// Row blocks.
         partition: &'a Partition,
     },
+    /// The identity matrix, which takes no memory: with an [epilogue](crate::Product::load_epilogue) its product is what a solver does
+    /// with vectors between two others, in one launch.
+    Identity {
+        /// Rows and columns.
+        rows: usize,
+    },
     /// All rows of a matrix of the host by kernels of the user's own.
     Own(OwnRequest<'a, T>),
 }
@@ -62,13 +68,13 @@ impl<'a, T> OwnRequest<'a, T> {
 }
 
 impl<T> LoadRequest<'_, T> {
-    /// The row blocks; `None` for kernels of the user's own.
+    /// The row blocks; `None` for the identity and for kernels of the user's own.
     pub(crate) fn partition(&self) -> Option<&Partition> {
         match self {
             Self::Parts { partition, .. }
             | Self::Reordered { partition, .. }
             | Self::Resident { partition, .. } => Some(partition),
-            Self::Own(_) => None,
+            Self::Identity { .. } | Self::Own(_) => None,
         }
     }
 }

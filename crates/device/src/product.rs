@@ -1,7 +1,8 @@
 //! A matrix ready to be multiplied with again and again, as a solver does it.
 
 use crate::timing::{Batch, Caches};
-use crate::{DeviceError, DeviceSlice, DeviceSliceMut, Preparation, Stream};
+use crate::{DeviceError, DeviceOperands, DeviceSlice, DeviceSliceMut, HostOperands, Preparation, Stream};
+use sparsight_kernels::Epilogue;
 use sparsight_matrix::{Csr, Format, Reference, Scalar};
 
 /// y = alpha A x + beta y with the row blocks of a [`Partition`](crate::Partition), each in its format.
@@ -79,6 +80,67 @@ pub trait Product<T: Scalar>: Send + Sync {
     /// # Errors
     /// [`DeviceError`] if they cannot be launched or timed.
     fn batch(&self, products: u32, caches: Caches) -> Result<Batch, DeviceError>;
+
+    /// Compiles an epilogue for products of this matrix, and allocates what they need beside their operands.
+    ///
+    /// # Errors
+    /// [`DeviceError::Epilogue`] for a line that this device does not compute, [`DeviceError::Compile`] with the compiler's log for one
+    /// that is wrong; [`DeviceError::Length`] if it reads entries of x by the number of the row and the matrix is not square;
+    /// [`DeviceError::Infeasible`] if there is not the memory.
+    fn load_epilogue(&self, epilogue: &Epilogue) -> Result<Box<dyn LoadedEpilogue<T>>, DeviceError>;
+
+    /// Number of what was prepared, if an epilogue may be loaded for this alone.
+    fn identity(&self) -> Option<usize> {
+        None
+    }
+}
+
+/// An epilogue that was [loaded](Product::load_epilogue) for a matrix: `y_i` and outputs by its lines, from the sums of A x.
+///
+/// It holds no matrix: each product is given the one that it was loaded for, whose values may be replaced in between.
+pub trait LoadedEpilogue<T: Scalar>: Send + Sync {
+    /// The epilogue.
+    fn epilogue(&self) -> &Epilogue;
+
+    /// Returns whether everything is done in the launches of the product; otherwise another launch follows it.
+    fn is_in_launch(&self) -> bool;
+
+    /// The product with all vectors on the host; on return, y, outputs and `dots` are computed. y is read only if a line names it.
+    ///
+    /// # Errors
+    /// [`DeviceError::Length`] if a vector or list has not the length that it must have; [`DeviceError::OtherEpilogue`] if it was loaded
+    /// for another product; a failed call.
+    fn multiply(
+        &self,
+        product: &dyn Product<T>,
+        x: &[T],
+        y: &mut [T],
+        operands: HostOperands<'_, '_, T>,
+        dots: &mut [f64],
+    ) -> Result<(), DeviceError>;
+
+    /// The product with all vectors on the device, queued in `stream`, else in the device's own; it does not wait. `dots`: room for the
+    /// dot products, `None` if there are none.
+    ///
+    /// # Errors
+    /// As [`LoadedEpilogue::multiply`]; [`DeviceError::NoDeviceVectors`], [`DeviceError::OtherDevice`].
+    fn multiply_on_device(
+        &self,
+        _product: &dyn Product<T>,
+        _x: DeviceSlice<'_, T>,
+        _y: DeviceSliceMut<'_, T>,
+        _operands: DeviceOperands<'_, T>,
+        _dots: Option<DeviceSliceMut<'_, f64>>,
+        _stream: Option<Stream<'_>>,
+    ) -> Result<(), DeviceError> {
+        Err(DeviceError::NoDeviceVectors)
+    }
+
+    /// Time of `products` products with random vectors, as [`Product::batch`] gives it.
+    ///
+    /// # Errors
+    /// As [`LoadedEpilogue::multiply`].
+    fn batch(&self, product: &dyn Product<T>, products: u32, caches: Caches) -> Result<Batch, DeviceError>;
 }
 
 /// Compares a product with `expected`, the right A x, before its time is trusted; errors call it `name`.
@@ -94,17 +156,6 @@ pub fn check_product<T: Scalar>(
     let mut y = vec![T::from_f64(f64::NAN); expected.y.len()];
     product.multiply(1.0, x, 0.0, &mut y)?;
     crate::check::first_wrong(expected, &y, || name.to_owned())
-}
-
-/// Refuses an x or y of a wrong length.
-pub(crate) fn check_lengths((nrows, ncols): (usize, usize), x: usize, y: usize) -> Result<(), DeviceError> {
-    check_length("x", ncols, x)?;
-    check_length("y", nrows, y)
-}
-
-/// Refuses a vector of a wrong length.
-pub(crate) fn check_length(vector: &'static str, expected: usize, got: usize) -> Result<(), DeviceError> {
-    if expected == got { Ok(()) } else { Err(DeviceError::Length { vector, expected, got }) }
 }
 
 /// Places of the values of a prepared matrix, so that new ones can replace them. `N` holds the number of the entry at each place of

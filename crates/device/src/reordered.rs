@@ -5,7 +5,7 @@
 //! ```
 //! A caller that keeps x and y in the new order prepares the reordered matrix itself, and saves two passes over vectors in every product.
 
-use crate::product::{check_length, check_lengths};
+use crate::lengths::{check_length, check_lengths};
 use crate::stock::Stock;
 use crate::{DeviceError, Product};
 use rayon::prelude::*;

@@ -43,8 +43,8 @@ pub fn fits_one_launch(kernels: impl IntoIterator<Item = Kernel>, dtype: Dtype) 
 }
 
 /// Beginning of every kernel that multiplies, and its replacement where another kernel calls it.
-const KERNEL: &str = "extern \"C\" __global__ void __launch_bounds__(BLOCK)";
-const FUNCTION: &str = "static __device__ __forceinline__ void";
+pub(crate) const KERNEL: &str = "extern \"C\" __global__ void __launch_bounds__(BLOCK)";
+pub(crate) const FUNCTION: &str = "static __device__ __forceinline__ void";
 
 /// The one entry point and its number of arguments, if they can be part of a fused launch.
 fn entry_point(kernel: Kernel) -> Option<(&'static str, usize)> {

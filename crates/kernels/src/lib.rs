@@ -10,6 +10,7 @@
 //! fused, execution                        parts of a matrix in several formats, in one launch or one after another
 //! cpu                                     what products on a CPU have in common
 //! own                                     kernels of a user's file
+//! epilogue                                what is done with the sum of a row where it would be stored, and dot products
 //! traffic, strip                          bytes and operations of a product; the strip of the papers
 //! benchmark_matrix, benchmark_rows,       the matrices that instrument a device
 //!   row_length_distribution
@@ -21,6 +22,7 @@ mod benchmark_rows;
 mod candidate;
 mod cpu;
 mod device_facts;
+mod epilogue;
 mod execution;
 mod families;
 mod family;
@@ -41,6 +43,10 @@ pub use candidate::{
 };
 pub use cpu::{CpuProduct, CpuProducts, CpuScratch, CpuTask};
 pub use device_facts::{DeviceFacts, DeviceKind, ImplausibleFact};
+pub use epilogue::{
+    Chunk, DotOf, Epilogue, EpilogueError, Lines, MOST_DOTS, MOST_OUTPUTS, MOST_ROWS, MOST_SCALARS,
+    MOST_VECTORS, Output, epilogue_pass_source, epilogue_source,
+};
 pub use execution::Execution;
 pub use family::{BLOCKS, Elsewhere, Family, Run, StripRule, Vendor, WarpWork};
 pub use fused::{FUSED_ARGS, FUSED_PARTS, FusedParts, fits_one_launch, fused_source};

@@ -38,6 +38,7 @@
 //! | run several candidates and go on with the fastest | [`fastest`], [`verify`] |
 //! | cut a matrix into parts, each in a format of its own | [`partition`], [`Advisor::plan`] |
 //! | compare devices | [`compare`] |
+//! | do more with each row in the launch of a product, as solvers want it | [`Prepared::with_epilogue`] |
 //! | use several GPUs | [`distributed`] |
 //! | measure a device that has no profile | [`calibrate`] |
 //! | read and write profiles and their records | [`profile`], [`records`] |
@@ -76,12 +77,18 @@ mod model_name;
 pub use advise::{Advice, Advisor, Objective};
 pub use device::Device;
 pub use error::Error;
+pub use kernels::Epilogue;
 pub use matrix::io::read;
 pub use matrix::{Csr, Dtype};
 pub use profile::Profile;
-pub use run::{Plan, Prepared, fastest, verify};
+pub use run::{EpilogueProduct, Plan, Prepared, fastest, verify};
 
 /// The Rust of the page on languages, compiled and run; in no build, so that a package does without the page.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/languages.md")]
 struct Languages;
+
+/// The Rust of the page on epilogues, likewise.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/epilogues.md")]
+struct Epilogues;

@@ -3,7 +3,9 @@
 //! Each kernel's product stands in the file of its family in `sparsight_kernels`.
 
 mod benchmark;
+mod epilogue;
 mod facts;
+mod identity;
 mod operand;
 mod partitioned;
 mod rates;
@@ -13,6 +15,7 @@ use crate::timing::Caches;
 use crate::{
     Device, DeviceError, LoadRequest, Operand, Preparation, Product, check_runs, no_mixed_precision,
 };
+use identity::CpuIdentity;
 use operand::CpuOperand;
 use partitioned::CpuPartitioned;
 use rates::EvictionBuffer;
@@ -180,6 +183,7 @@ impl<T: Scalar> Device<T> for Cpu {
             LoadRequest::Reordered { a, order, partition } => {
                 Ok(Box::new(CpuReordered::load(self, a, order, partition)?))
             }
+            LoadRequest::Identity { rows } => Ok(Box::new(CpuIdentity { cpu: self.clone(), rows })),
             LoadRequest::Resident { .. } => Err(DeviceError::NoDeviceVectors),
             LoadRequest::Own(own) => Err(own.needs_cuda(self.facts())),
         }

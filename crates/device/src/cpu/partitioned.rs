@@ -2,13 +2,15 @@
 //! another, each on all workers.
 
 use super::Cpu;
+use super::epilogue::CpuEpilogue;
+use crate::lengths::{check_length, check_lengths};
 use crate::partition::{entries_of, rows_of};
-use crate::product::{ValuePlaces, check_length, check_lengths};
+use crate::product::ValuePlaces;
 use crate::stock::Stock;
 use crate::timing::{Batch, Caches};
-use crate::{Device, DeviceError, Partition, Preparation, Product};
+use crate::{Device, DeviceError, LoadedEpilogue, Partition, Preparation, Product};
 use rayon::prelude::*;
-use sparsight_kernels::{Candidate, CpuScratch};
+use sparsight_kernels::{Candidate, CpuScratch, Epilogue};
 use sparsight_matrix::{Csr, Limits, Scalar, Seconds, Stored, numbered, replace_values};
 use std::convert::Infallible;
 use std::ops::Range;
@@ -128,23 +130,28 @@ fn scaled_product<T: Scalar>(
     workers: usize,
 ) {
     sums.resize(parts.iter().map(|part| part.rows.len()).max().unwrap_or_default(), T::default());
-    let factors = (T::from_f64(alpha), T::from_f64(beta));
     for (part, scratch) in parts.iter().zip(scratch) {
         let rows = part.rows.clone();
         let sums = &mut sums[..rows.len()];
         part.product(x, sums, scratch, workers);
-        let scale = |(y, sums): (&mut [T], &[T])| {
-            for (y, &sum) in y.iter_mut().zip(sums) {
-                let product = factors.0 * sum;
-                // With beta = 0, y is not read: it may be NaN.
-                *y = if beta == 0.0 { product } else { product + factors.1 * *y };
-            }
-        };
-        if workers > 1 {
-            y[rows].par_chunks_mut(ROWS_PER_TASK).zip(sums.par_chunks(ROWS_PER_TASK)).for_each(scale);
-        } else {
-            scale((&mut y[rows], sums));
+        scale((alpha, beta), (sums, &mut y[rows]), workers);
+    }
+}
+
+/// y = alpha x + beta y, rounded likewise.
+pub(super) fn scale<T: Scalar>((alpha, beta): (f64, f64), (x, y): (&[T], &mut [T]), workers: usize) {
+    let factors = (T::from_f64(alpha), T::from_f64(beta));
+    let scale = |(y, x): (&mut [T], &[T])| {
+        for (y, &x) in y.iter_mut().zip(x) {
+            let product = factors.0 * x;
+            // With beta = 0, y is not read: it may be NaN.
+            *y = if beta == 0.0 { product } else { product + factors.1 * *y };
         }
+    };
+    if workers > 1 {
+        y.par_chunks_mut(ROWS_PER_TASK).zip(x.par_chunks(ROWS_PER_TASK)).for_each(scale);
+    } else {
+        scale((y, x));
     }
 }
 
@@ -218,5 +225,9 @@ impl<T: Scalar> Product<T> for CpuPartitioned<T> {
             };
             self.cpu.time(products, caches, once).into()
         }))
+    }
+
+    fn load_epilogue(&self, epilogue: &Epilogue) -> Result<Box<dyn LoadedEpilogue<T>>, DeviceError> {
+        Ok(Box::new(CpuEpilogue::load(&self.cpu, epilogue, self.size)?))
     }
 }

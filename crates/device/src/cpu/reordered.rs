@@ -1,11 +1,13 @@
 //! A matrix whose rows and columns are reordered, multiplied on the CPU.
 
 use super::Cpu;
+use super::epilogue::CpuEpilogue;
 use super::partitioned::CpuPartitioned;
-use crate::product::check_length;
+use crate::lengths::check_length;
 use crate::reordered::{OnHost, entries_in_order, reordered, unknown_places};
 use crate::timing::{Batch, Caches};
-use crate::{DeviceError, Partition, Preparation, Product};
+use crate::{DeviceError, LoadedEpilogue, Partition, Preparation, Product};
+use sparsight_kernels::Epilogue;
 use sparsight_matrix::{Csr, Permutation, Scalar, replace_values};
 
 /// [`Product`] of a reordered matrix.
@@ -77,5 +79,10 @@ impl<T: Scalar> Product<T> for CpuReordered<T> {
             ended = std::mem::replace(&mut ended, Ok(())).and(product);
         });
         ended.map(|()| time.into())
+    }
+
+    fn load_epilogue(&self, epilogue: &Epilogue) -> Result<Box<dyn LoadedEpilogue<T>>, DeviceError> {
+        let rows = self.on_host.rows();
+        Ok(Box::new(CpuEpilogue::load(&self.cpu, epilogue, (rows, rows))?))
     }
 }

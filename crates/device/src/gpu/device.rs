@@ -3,18 +3,20 @@
 use super::array::check_device;
 use super::convert::{self, narrow};
 use super::free_grid::FreeGrid;
+use super::identity::GpuIdentity;
+use super::launch::SharedFence;
 use super::operand::GpuOperand;
 use super::product::GpuProduct;
 use super::reordered::GpuReordered;
 use super::{DeviceArray, DeviceMatrix, Extent, Gpu, Memory, Module, Vectors, generate};
-use crate::product::check_lengths;
+use crate::lengths::check_lengths;
 use crate::timing::{Batch, Caches};
 use crate::{
     Device, DeviceError, DeviceSlice, DeviceSliceMut, LoadRequest, Operand, Preparation, Product, check_runs,
 };
 use sparsight_kernels::{
-    BenchmarkMatrix, Candidate, DeviceFacts, Format, Kernel, KernelSource, benchmark_matrix_source,
-    conversion_source, fused_source, source, vector_source,
+    BenchmarkMatrix, Candidate, DeviceFacts, Epilogue, Format, Kernel, KernelSource, benchmark_matrix_source,
+    conversion_source, epilogue_pass_source, epilogue_source, fused_source, source, vector_source,
 };
 use sparsight_matrix::{Bytes, Csr, Dtype, Limits, Scalar};
 use std::collections::HashMap;
@@ -67,6 +69,18 @@ enum Loaded {
     Generator(Dtype, u64),
     Conversion(Dtype, u64),
     Vectors(Dtype),
+    Epilogue(Candidate, u64, Epilogue),
+    EpiloguePass(Dtype, Epilogue),
+}
+
+/// An error of compiling, which says whose text it is.
+fn of_epilogue(epilogue: &Epilogue, error: DeviceError) -> DeviceError {
+    match error {
+        DeviceError::Compile { log, .. } => {
+            DeviceError::Compile { kernel: format!("the epilogue '{epilogue}'"), log }
+        }
+        other => other,
+    }
 }
 
 impl Shared {
@@ -108,6 +122,37 @@ impl Shared {
         self.loaded(Loaded::Fused { variants: variants.to_vec(), dtype, block }, || {
             fused_source(variants, dtype, block).expect("a partition checks that its kernels can be fused")
         })
+    }
+
+    /// The loaded kernel of a candidate with an epilogue; `None` for candidates that take it in a launch of its own.
+    pub(super) fn with_epilogue(
+        &self,
+        candidate: &Candidate,
+        offset_bytes: u64,
+        epilogue: &Epilogue,
+    ) -> Result<Option<Arc<dyn Module>>, DeviceError> {
+        let source = epilogue_source(candidate, offset_bytes, epilogue);
+        let what = Loaded::Epilogue(*candidate, offset_bytes, epilogue.clone());
+        source
+            .map(|source| self.loaded(what, || source))
+            .transpose()
+            .map_err(|error| of_epilogue(epilogue, error))
+    }
+
+    /// The loaded launch that computes an epilogue behind a product.
+    pub(super) fn epilogue_pass(
+        &self,
+        dtype: Dtype,
+        epilogue: &Epilogue,
+    ) -> Result<Arc<dyn Module>, DeviceError> {
+        let what = Loaded::EpiloguePass(dtype, epilogue.clone());
+        self.loaded(what, || epilogue_pass_source(dtype, epilogue))
+            .map_err(|error| of_epilogue(epilogue, error))
+    }
+
+    /// A fence for products that share memory.
+    pub(super) fn shared_fence(&self) -> Result<SharedFence, DeviceError> {
+        Ok(Arc::new(Mutex::new(self.gpu.fence()?)))
     }
 
     /// The loaded kernels that generate and fill.
@@ -332,6 +377,7 @@ impl<T: Scalar> Device<T> for GpuDevice {
             LoadRequest::Resident { a, partition } => {
                 Ok(Box::new(GpuProduct::load_resident(gpu, a, partition, converts)?))
             }
+            LoadRequest::Identity { rows } => Ok(Box::new(GpuIdentity::load(gpu, rows)?)),
             LoadRequest::Own(own) => Ok(Box::new(GpuProduct::load_own(gpu, own, converts)?)),
         }
     }

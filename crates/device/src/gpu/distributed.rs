@@ -3,7 +3,7 @@
 use super::link::Link;
 use super::share::{GpuShare, SharePlan};
 use super::{DeviceArray, GpuDevice};
-use crate::product::check_lengths;
+use crate::lengths::check_lengths;
 use crate::{DeviceError, Preparation};
 use sparsight_matrix::{Scalar, Share};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

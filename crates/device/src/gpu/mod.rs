@@ -16,6 +16,8 @@
 //! matrix        a matrix on the GPU, and the launches that multiply with it
 //! operand       one format, to time its candidates; generate: benchmark matrices
 //! product       row blocks in several formats, fused or one after another; kernels of a user's file
+//! launch        launches that are made once; epilogue: what is done with the sums of rows in them, or behind them
+//! identity      the identity matrix, for what a solver does with vectors between two products
 //! in_place      products with a CSR of another owner, which stays where it is
 //! values, resident, reordered   other values; a CSR that lies on the GPU; another order of rows and columns
 //! share, distributed, link      the part of one GPU among several; all GPUs of a process; how they exchange x
@@ -30,9 +32,12 @@ mod convert;
 mod device;
 mod distributed;
 mod driver;
+mod epilogue;
 mod free_grid;
 mod generate;
+mod identity;
 mod in_place;
+mod launch;
 mod link;
 mod matrix;
 mod operand;

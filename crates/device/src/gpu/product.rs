@@ -11,25 +11,25 @@
 use super::array::check_device;
 use super::convert::{self, narrow};
 use super::device::Shared;
+use super::epilogue::{GpuEpilogue, Host};
+use super::launch::{NOWHERE, PartLaunch, SharedFence, fenced, part_launch, slots};
 use super::resident::Resident;
 use super::{
-    ConvertOn, DeviceArray, DeviceMatrix, Extent, Fence, LaunchShape, Module, Parameters, Vectors,
-    VendorProduct, values,
+    ConvertOn, DeviceArray, DeviceMatrix, Extent, LaunchShape, Parameters, Vectors, VendorProduct, values,
 };
+use crate::lengths::{check_length, check_lengths};
 use crate::partition::{entries_of, rows_of};
-use crate::product::{ValuePlaces, check_length, check_lengths};
+use crate::product::ValuePlaces;
 use crate::stock::Stock;
 use crate::timing::{Batch, Caches};
 use crate::{
-    DeviceCsr, DeviceError, DeviceSlice, DeviceSliceMut, OwnRequest, Partition, PartitionError, Preparation,
-    Product, Stream,
+    DeviceCsr, DeviceError, DeviceSlice, DeviceSliceMut, LoadedEpilogue, OwnRequest, Partition,
+    PartitionError, Preparation, Product, Stream,
 };
-use sparsight_kernels::{
-    Candidate, Execution, FUSED_ARGS, FUSED_PARTS, FusedParts, LaunchArg, PlannedLaunch,
-};
+use sparsight_kernels::{Candidate, Epilogue, Execution, FusedParts};
 use sparsight_matrix::{Csr, Dtype, Format, Scalar, Seconds};
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// [`Product`] of [`GpuDevice`](super::GpuDevice).
@@ -46,12 +46,16 @@ pub(super) struct GpuProduct<T: Scalar> {
     dtype: Dtype,
     converts: ConvertOn,
     /// Present if two products at once would share memory between thread blocks.
-    fence: Option<Mutex<Box<dyn Fence>>>,
+    fence: Option<SharedFence>,
     /// Pairs of x and y for products with vectors on the host and for timing.
     own: Stock<(DeviceArray<T>, DeviceArray<T>)>,
     preparation: Preparation,
     /// Name of a kernel that computes y = A x and nothing else.
     unscaled: Option<String>,
+    /// The candidate of all rows, if there is one.
+    whole: Option<Candidate>,
+    /// Its address is that of no other product.
+    identity: Arc<()>,
 }
 
 /// The part of the matrix that a block is, and the places of its values.
@@ -67,62 +71,6 @@ enum Work {
     Ours(Vec<PartLaunch>),
     /// All rows by a routine of the maker's library.
     Vendors(Box<dyn VendorProduct>),
-}
-
-/// A launch, and where in it the vectors of each of its parts stand.
-#[derive(Debug)]
-struct PartLaunch {
-    module: Arc<dyn Module>,
-    kernel: usize,
-    shape: LaunchShape,
-    words: Vec<u64>,
-    slots: Vec<Slot>,
-}
-
-/// A word of a launch that changes from product to product.
-#[derive(Debug)]
-struct Slot {
-    place: usize,
-    arg: LaunchArg,
-    /// Bytes of y before the part's own.
-    before: u64,
-}
-
-/// Most words of a launch: those of a fused one.
-const MOST_WORDS: usize = FUSED_PARTS * (2 + FUSED_ARGS);
-
-/// Stand in for vectors that are not known yet.
-const NOWHERE: Vectors = Vectors { x: 0, y: 0, alpha: 0.0, beta: 0.0 };
-
-impl PartLaunch {
-    /// Queues it with these vectors.
-    ///
-    /// # Safety
-    /// The vectors are on the GPU and as long as the matrix is wide and high.
-    unsafe fn queue(&self, v: &Vectors, stream: Option<Stream<'_>>) -> Result<(), DeviceError> {
-        let mut words = [0; MOST_WORDS];
-        let words = &mut words[..self.words.len()];
-        words.copy_from_slice(&self.words);
-        for Slot { place, arg, before } in &self.slots {
-            words[*place] = match arg {
-                LaunchArg::X => v.x,
-                LaunchArg::Y => v.y + before,
-                LaunchArg::Alpha => v.alpha.to_bits(),
-                LaunchArg::Beta => v.beta.to_bits(),
-                LaunchArg::Number(_) | LaunchArg::Array(..) => continue,
-            };
-        }
-        // SAFETY: the recipe names the kernel's parameters, and the arrays are those of the matrix; the caller vouches for
-        // the vectors.
-        unsafe { self.module.queue(self.kernel, self.shape, words, stream) }
-    }
-}
-
-/// The slots of arguments that begin at `place` in the words of a launch.
-fn slots(args: &[LaunchArg], place: usize, before: u64) -> impl Iterator<Item = Slot> {
-    let of_product = |arg: &LaunchArg| !matches!(arg, LaunchArg::Number(_) | LaunchArg::Array(..));
-    let all = args.iter().enumerate().filter(move |(_, arg)| of_product(arg));
-    all.map(move |(at, &arg)| Slot { place: place + at, arg, before })
 }
 
 /// The matrix that a product is made of, wherever it lies.
@@ -260,16 +208,27 @@ impl<T: Scalar> GpuProduct<T> {
         // All products of one matrix share the buffer that the vendor's library asked for.
         let is_exclusive =
             |(_, c): &(_, Candidate)| c.kernel.recipe().is_none_or(|recipe| recipe.is_exclusive);
-        let fence = partition
-            .parts()
-            .iter()
-            .any(is_exclusive)
-            .then(|| gpu.gpu().fence())
-            .transpose()?
-            .map(Mutex::new);
+        let fence = partition.parts().iter().any(is_exclusive).then(|| gpu.shared_fence()).transpose()?;
         let (gpu, own) = (Arc::clone(gpu), Stock::of(own));
-        let (dtype, unscaled) = (partition.dtype(), None);
-        Ok(Self { gpu, size, work, blocks, origins, dtype, converts, fence, own, preparation, unscaled })
+        let whole = match partition.parts() {
+            [(_, candidate)] => Some(*candidate),
+            _ => None,
+        };
+        Ok(Self {
+            gpu,
+            size,
+            work,
+            blocks,
+            origins,
+            dtype: partition.dtype(),
+            converts,
+            fence,
+            own,
+            preparation,
+            unscaled: None,
+            whole,
+            identity: Arc::default(),
+        })
     }
 
     /// All rows of a matrix by kernels of the user's own.
@@ -297,10 +256,12 @@ impl<T: Scalar> GpuProduct<T> {
             dtype: T::DTYPE,
             converts,
             // They may write to the matrix.
-            fence: Some(Mutex::new(gpu.gpu().fence()?)),
+            fence: Some(gpu.shared_fence()?),
             own: Stock::of(Vec::new()),
             preparation,
             unscaled: (!kernel.scales()).then(|| kernel.name().to_owned()),
+            whole: None,
+            identity: Arc::default(),
         })
     }
 
@@ -320,21 +281,15 @@ impl<T: Scalar> GpuProduct<T> {
     /// # Safety
     /// The vectors are on the GPU and as long as the matrix is wide and high.
     pub(super) unsafe fn queue(&self, v: &Vectors, stream: Option<Stream<'_>>) -> Result<(), DeviceError> {
-        // Held while the product is queued, not while it runs.
-        let mut fence = self.fence.as_ref().map(|fence| fence.lock().unwrap_or_else(PoisonError::into_inner));
-        if let Some(fence) = &mut fence {
-            fence.enter(stream)?;
-        }
-        // SAFETY: as the caller promises.
-        let queued = unsafe {
-            match &self.work {
-                Work::Ours(launches) => launches.iter().try_for_each(|part| part.queue(v, stream)),
-                Work::Vendors(product) => product.queue(v, stream),
+        fenced(self.fence.as_ref(), stream, || {
+            // SAFETY: as the caller promises.
+            unsafe {
+                match &self.work {
+                    Work::Ours(launches) => launches.iter().try_for_each(|part| part.queue(v, &[], stream)),
+                    Work::Vendors(product) => product.queue(v, stream),
+                }
             }
-        };
-        // Also where only some of it was queued.
-        let left = fence.map_or(Ok(()), |mut fence| fence.leave(stream));
-        queued.and(left)
+        })
     }
 
     /// Launches and copies that a product queues at most.
@@ -386,23 +341,6 @@ fn sequential<T: Scalar>(
         }
     }
     Ok(launches)
-}
-
-/// A launch of one part, `before` bytes behind the beginning of y.
-fn part_launch(
-    module: &Arc<dyn Module>,
-    planned: &PlannedLaunch,
-    block: u32,
-    matrix: &DeviceMatrix,
-    before: u64,
-) -> PartLaunch {
-    PartLaunch {
-        module: Arc::clone(module),
-        kernel: planned.step,
-        shape: LaunchShape::linear(planned.grid, block),
-        words: planned.args.iter().map(|&arg| matrix.word(arg, &NOWHERE)).collect(),
-        slots: slots(&planned.args, 0, before).collect(),
-    }
 }
 
 /// The one launch of all parts; none if there are no rows.
@@ -534,5 +472,25 @@ impl<T: Scalar> Product<T> for GpuProduct<T> {
             let mut queue = || unsafe { self.queue(&v, None) };
             self.gpu.batch(products, entries, caches, &touched, &mut queue)
         })
+    }
+
+    fn load_epilogue(&self, epilogue: &Epilogue) -> Result<Box<dyn LoadedEpilogue<T>>, DeviceError> {
+        let host = Host { gpu: &self.gpu, size: self.size, entries: self.entries(), touched: self.touched() };
+        if let (Some(candidate), [matrix]) = (&self.whole, self.blocks.as_slice())
+            && let Some(loaded) = GpuEpilogue::in_launch(
+                &host,
+                epilogue,
+                (candidate, matrix),
+                self.fence.as_ref(),
+                &self.identity,
+            )?
+        {
+            return Ok(Box::new(loaded));
+        }
+        Ok(Box::new(GpuEpilogue::behind(&host, epilogue)?))
+    }
+
+    fn identity(&self) -> Option<usize> {
+        Some(Arc::as_ptr(&self.identity).addr())
     }
 }

@@ -3,14 +3,18 @@
 
 use super::array::{DeviceBytes, check_device};
 use super::device::Shared;
+use super::epilogue::{GpuEpilogue, Host};
 use super::free_grid::FreeGrid;
 use super::product::GpuProduct;
 use super::{ConvertOn, DeviceArray, Extent, Fence, Vectors};
-use crate::product::check_length;
+use crate::lengths::check_length;
 use crate::reordered::{OnHost, entries_in_order, reordered, unknown_places};
 use crate::timing::{Batch, Caches};
-use crate::{DeviceError, DeviceSlice, DeviceSliceMut, Partition, Preparation, Product, Stream};
+use crate::{
+    DeviceError, DeviceSlice, DeviceSliceMut, LoadedEpilogue, Partition, Preparation, Product, Stream,
+};
 use bytemuck::cast_slice;
+use sparsight_kernels::Epilogue;
 use sparsight_matrix::{Csr, Permutation, Scalar};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -155,5 +159,16 @@ impl<T: Scalar> Product<T> for GpuReordered<T> {
         // SAFETY: the vectors were made for it.
         let mut queue = || unsafe { self.queue(&v, None) };
         self.gpu.batch(products, self.inner.entries() + 2, caches, &touched, &mut queue)
+    }
+
+    fn load_epilogue(&self, epilogue: &Epilogue) -> Result<Box<dyn LoadedEpilogue<T>>, DeviceError> {
+        let own = [self.own.0.extent(), self.own.1.extent(), self.old_of_new.extent()];
+        let host = Host {
+            gpu: &self.gpu,
+            size: (self.rows(), self.rows()),
+            entries: self.inner.entries() + 2,
+            touched: self.inner.touched().into_iter().chain(own).collect(),
+        };
+        Ok(Box::new(GpuEpilogue::behind(&host, epilogue)?))
     }
 }

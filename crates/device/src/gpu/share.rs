@@ -14,7 +14,7 @@ use super::free_grid::FreeGrid;
 use super::link::{Link, Message};
 use super::product::GpuProduct;
 use super::{DeviceArray, Extent, GpuDevice, Vectors};
-use crate::product::check_length;
+use crate::lengths::check_length;
 use crate::{DeviceError, DeviceSliceMut, Partition, Preparation, Product};
 use sparsight_kernels::DOT_PIECES;
 use sparsight_matrix::{Csr, Scalar, Seconds, Share};

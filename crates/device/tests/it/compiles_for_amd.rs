@@ -1,7 +1,7 @@
 //! Every kernel in every variant compiles for AMD's GPUs. Needs clang 19 or newer, but neither `ROCm` nor a GPU: `hip/device.hpp` stands
 //! for the headers of HIP. `SPARSIGHT_REQUIRE_AMD_CLANG=1` turns a skip into a failure.
 
-use crate::every_variant_compiles::{fused_sources, sources};
+use crate::every_variant_compiles::{epilogue_sources, fused_sources, sources};
 use sparsight_device::DeviceError;
 use sparsight_device::hip::{compile, hiprtc_version};
 use sparsight_kernels::KernelSource;
@@ -93,7 +93,7 @@ fn every_variant_compiles_for_waves_of_64_and_of_32() {
     let Some(clang) = clang() else { return };
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("amd-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
-    let all: Vec<_> = sources().into_iter().chain(fused_sources()).collect();
+    let all: Vec<_> = sources().into_iter().chain(fused_sources()).chain(epilogue_sources()).collect();
     let units: Vec<_> = all
         .chunks(TOGETHER)
         .enumerate()
@@ -142,7 +142,7 @@ fn hiprtc_makes_code_of_some_of_every_kind() {
         other => drop(other.unwrap()),
     }
     // Everything but candidates, and some of these.
-    let all: Vec<_> = sources().into_iter().chain(fused_sources()).collect();
+    let all: Vec<_> = sources().into_iter().chain(fused_sources()).chain(epilogue_sources()).collect();
     let some = all.iter().enumerate().filter(|(at, _)| *at < 8 || at % 29 == 0 || at + 1 == all.len());
     for (_, (name, source)) in some {
         let code = compile(source, Some("gfx90a")).unwrap_or_else(|error| panic!("{name}: {error}"));

@@ -3,8 +3,9 @@
 use sparsight_device::DeviceError;
 use sparsight_device::cuda::{Arch, compile, supported_archs};
 use sparsight_kernels::{
-    Candidate, Kernel, KernelSource, benchmark_matrix_source, conversion_source, every_candidate,
-    fused_source, row_lengths_source, source, timing_source, vector_source,
+    Candidate, Epilogue, Kernel, KernelSource, benchmark_matrix_source, conversion_source,
+    epilogue_pass_source, epilogue_source, every_candidate, fused_source, row_lengths_source, source,
+    timing_source, vector_source,
 };
 use sparsight_matrix::Dtype;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -81,6 +82,30 @@ pub fn fused_sources() -> Vec<(String, KernelSource)> {
     sources
 }
 
+/// An epilogue in the launch of every kernel that takes one, of `f64` with the largest block and of `f32` with the smallest, and behind
+/// products.
+pub fn epilogue_sources() -> Vec<(String, KernelSource)> {
+    let epilogue = crate::epilogues::rich();
+    let mut sources = Vec::new();
+    for kernel in Kernel::all().filter(|kernel| kernel.shares_a_launch()) {
+        let blocks = kernel.blocks();
+        for (dtype, block, offset_bytes) in
+            [(Dtype::F64, blocks[blocks.len() - 1], 8), (Dtype::F32, blocks[0], 4)]
+        {
+            let candidate = Candidate { kernel, block, dtype };
+            let source = epilogue_source(&candidate, offset_bytes, &epilogue).expect("it is one launch");
+            sources.push((format!("{candidate} with an epilogue"), source));
+        }
+    }
+    for (dtype, epilogue) in [(Dtype::F64, epilogue), (Dtype::F32, Epilogue::project())] {
+        sources.push((
+            format!("an epilogue of {dtype} behind products"),
+            epilogue_pass_source(dtype, &epilogue),
+        ));
+    }
+    sources
+}
+
 /// True if NVRTC is missing and a skip is allowed.
 fn skipped() -> bool {
     match supported_archs() {
@@ -99,26 +124,33 @@ fn skipped() -> bool {
 #[test]
 fn every_variant_compiles_for_every_generation() {
     if !skipped() {
-        compile_all(&sources());
+        compile_all(&sources(), &ARCHS);
     }
 }
 
 #[test]
 fn fused_launches_compile_for_every_generation() {
     if !skipped() {
-        compile_all(&fused_sources());
+        compile_all(&fused_sources(), &ARCHS);
     }
 }
 
-/// Compiles each source for each generation.
+#[test]
+fn epilogues_compile_in_the_launches_of_all_kernels() {
+    if !skipped() {
+        compile_all(&epilogue_sources(), &ARCHS[2..3]);
+    }
+}
+
+/// Compiles each source for each of these generations that the compiler knows.
 ///
 /// # Panics
 /// If one does not compile.
-fn compile_all(sources: &[(String, KernelSource)]) {
+fn compile_all(sources: &[(String, KernelSource)], archs: &[Arch]) {
     let supported = supported_archs().unwrap();
-    let archs: Vec<Arch> = ARCHS.into_iter().filter(|a| supported.contains(&(a.0 * 10 + a.1))).collect();
-    assert!(!archs.is_empty(), "none of {ARCHS:?} is among {supported:?}");
-    let jobs: Vec<_> = archs.iter().flat_map(|arch| sources.iter().map(move |s| (*arch, s))).collect();
+    let known: Vec<Arch> = archs.iter().copied().filter(|a| supported.contains(&(a.0 * 10 + a.1))).collect();
+    assert!(!known.is_empty(), "none of {archs:?} is among {supported:?}");
+    let jobs: Vec<_> = known.iter().flat_map(|arch| sources.iter().map(move |s| (*arch, s))).collect();
 
     let start = Instant::now();
     let next = AtomicUsize::new(0);
@@ -160,6 +192,31 @@ fn a_compile_error_names_the_file_and_the_line() {
 }
 
 #[test]
+fn a_wrong_line_of_an_epilogue_is_named_with_its_place() {
+    if skipped() {
+        return;
+    }
+    let epilogue = Epilogue::try_new("s * d[i] + q", &["d"], &[]).unwrap();
+    let log = |source: &KernelSource| match compile(source, (9, 0)) {
+        Err(DeviceError::Compile { log, .. }) => log,
+        other => panic!("q is unknown: {other:?}"),
+    };
+    let candidate = "csr-vector/t8/b128/f64".parse().unwrap();
+    for source in
+        [epilogue_source(&candidate, 4, &epilogue).unwrap(), epilogue_pass_source(Dtype::F64, &epilogue)]
+    {
+        let log = log(&source);
+        assert!(
+            log.contains("epilogue(1): error: identifier \"q\" is undefined") && log.contains("s * d[i] + q"),
+            "{log}"
+        );
+    }
+    let output = Epilogue::product().with_output("w", "out + q").unwrap();
+    let log = log(&epilogue_pass_source(Dtype::F64, &output));
+    assert!(log.contains("epilogue of w(1): error"), "{log}");
+}
+
+#[test]
 fn a_gpu_newer_than_the_compiler_gets_ptx_that_its_driver_can_translate() {
     if skipped() {
         return;
@@ -169,15 +226,15 @@ fn a_gpu_newer_than_the_compiler_gets_ptx_that_its_driver_can_translate() {
 }
 
 #[test]
-fn a_fused_launch_reads_parts_as_parameters_and_matrices_from_global_memory() {
+fn fused_launches_and_epilogues_are_parameters_and_matrices_in_global_memory() {
     if skipped() {
         return;
     }
-    for (name, source) in fused_sources() {
+    for (name, source) in fused_sources().into_iter().chain(epilogue_sources()) {
         // An architecture beyond the compiler's own gives text.
         let ptx = compile(&source, (99, 0)).unwrap();
         let ptx = String::from_utf8_lossy(&ptx);
-        assert!(!ptx.contains(".local"), "{name}: parts are copied to each thread's own memory");
+        assert!(!ptx.contains(".local"), "{name}: parameters are copied to each thread's own memory");
         let generic = ptx.lines().find(|line| {
             let instruction = line.split_whitespace().next().unwrap_or_default();
             let spaces = [".global", ".shared", ".param", ".const"];

@@ -4,6 +4,7 @@ mod compiles_for_amd;
 mod cuda_device;
 mod distributed_products;
 mod emulator;
+mod epilogues;
 mod every_kernel_matches_the_reference;
 mod every_variant_compiles;
 mod gpu;

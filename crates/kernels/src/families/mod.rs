@@ -58,7 +58,7 @@ pub(crate) static FAMILIES: [&Family; 18] = [
 pub(crate) const ON_AN_UNKNOWN_CPU: (&Family, Knobs) = csr_vector::ON_AN_UNKNOWN_CPU;
 
 // What several kernels have in common.
-const CUDA_STORE: &str = cuda!("store.cu");
+pub(crate) const CUDA_STORE: &str = cuda!("store.cu");
 const CUDA_STREAM: &str = cuda!("stream.cu");
 const CUDA_OVERLAP: &str = cuda!("overlap.cu");
 const CUDA_TEAM: &str = cuda!("team.cu");

@@ -1,8 +1,11 @@
 //! A matrix on a device as planned, ready for products.
 
+use super::EpilogueProduct;
+use super::shared_product::SharedProduct;
 use crate::Error;
 use sparsight_device::timing::{Batch, Caches};
-use sparsight_device::{DeviceSlice, DeviceSliceMut, Preparation, Product, Stream};
+use sparsight_device::{Device, DeviceSlice, DeviceSliceMut, LoadRequest, Preparation, Product, Stream};
+use sparsight_kernels::Epilogue;
 use sparsight_matrix::{Csr, Scalar};
 
 /// A matrix that was [prepared](crate::Plan::prepare) on a device.
@@ -25,22 +28,46 @@ use sparsight_matrix::{Csr, Scalar};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Prepared<T: Scalar> {
-    product: Box<dyn Product<T>>,
+    product: SharedProduct<T>,
 }
 
 impl<T: Scalar> Prepared<T> {
     pub(super) fn new(product: Box<dyn Product<T>>) -> Self {
-        Self { product }
+        Self { product: SharedProduct::of(product) }
+    }
+
+    /// The identity matrix of so many rows on a device: y = x, in no memory. With an [epilogue](Prepared::with_epilogue), whose `s` is then
+    /// `x_i`, its product is what a solver does with vectors between two others: several vectors and dot products in one launch.
+    ///
+    /// ```
+    /// use sparsight::{Epilogue, Prepared, device::{HostOperands, cpu::Cpu}};
+    /// // r = r - alpha q and x = x + alpha p, with the square of the new r's norm: an iteration of CG behind its product q = A p.
+    /// let step = Epilogue::try_new("y[i] - alpha * s", &["p"], &["alpha"])?
+    ///     .with_output("x0", "x0[i] + alpha * p[i]")?
+    ///     .with_dot("y", "y")?;
+    /// let update = Prepared::identity(&Cpu::new(), 3)?.with_epilogue(&step)?;
+    /// let (q, p, mut r, mut x) = ([1.0, 2.0, 3.0], [1.0, 1.0, 1.0], [4.0, 4.0, 6.0], [0.0; 3]);
+    /// let mut norm = [0.0];
+    /// let operands = HostOperands { vectors: &[&p[..]], outputs: &mut [&mut x[..]], scalars: &[2.0] };
+    /// update.multiply(&q, &mut r, operands, &mut norm)?;
+    /// assert_eq!((r, x, norm), ([2.0, 0.0, 0.0], [2.0; 3], [4.0]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Device`] if its kernels cannot be loaded.
+    pub fn identity(device: &dyn Device<T>, rows: usize) -> Result<Self, Error> {
+        Ok(Self::new(device.load(LoadRequest::Identity { rows })?))
     }
 
     /// Time to convert and upload the matrix, without compiling kernels.
     pub fn preparation(&self) -> Preparation {
-        self.product.preparation()
+        self.product.read().preparation()
     }
 
     /// Bytes of the matrix on the device, x and y not counted.
     pub fn memory_bytes(&self) -> u64 {
-        self.product.memory_bytes()
+        self.product.read().memory_bytes()
     }
 
     /// y = A x, vectors on the host; y may hold anything.
@@ -56,7 +83,7 @@ impl<T: Scalar> Prepared<T> {
     /// # Errors
     /// As [`Prepared::multiply`].
     pub fn multiply_scaled(&self, alpha: f64, x: &[T], beta: f64, y: &mut [T]) -> Result<(), Error> {
-        Ok(self.product.multiply(alpha, x, beta, y)?)
+        Ok(self.product.read().multiply(alpha, x, beta, y)?)
     }
 
     /// y = A x, vectors on the GPU; it is queued in `stream`, `None` for the device's own, and not waited for. A raw handle
@@ -87,7 +114,20 @@ impl<T: Scalar> Prepared<T> {
         y: DeviceSliceMut<'_, T>,
         stream: Option<Stream<'_>>,
     ) -> Result<(), Error> {
-        Ok(self.product.multiply_on_device(alpha, x, beta, y, stream)?)
+        Ok(self.product.read().multiply_on_device(alpha, x, beta, y, stream)?)
+    }
+
+    /// Compiles an epilogue for this matrix: what is done with the sum of each row where it would be stored, and dot products in the
+    /// same launch where the candidate allows it. The product with it stands beside this one, and sees values that are replaced here.
+    ///
+    /// # Errors
+    /// [`Error::Device`]: [`DeviceError::Epilogue`](sparsight_device::DeviceError::Epilogue) for a line that a processor does not
+    /// compute, [`DeviceError::Compile`](sparsight_device::DeviceError::Compile) with the compiler's log for one that is wrong,
+    /// [`DeviceError::Length`](sparsight_device::DeviceError::Length) if it names x and the matrix is not square,
+    /// [`DeviceError::Infeasible`](sparsight_device::DeviceError::Infeasible) if there is not the memory.
+    pub fn with_epilogue(&self, epilogue: &Epilogue) -> Result<EpilogueProduct<T>, Error> {
+        let loaded = self.product.read().load_epilogue(epilogue)?;
+        Ok(EpilogueProduct::new(self.product.clone(), loaded))
     }
 
     /// Finds out where the values of `a`, the matrix that was prepared, stand, so that
@@ -98,7 +138,7 @@ impl<T: Scalar> Prepared<T> {
     /// [`Error::Device`]: [`DeviceError::OtherPattern`](sparsight_device::DeviceError::OtherPattern) if `a` is seen to have
     /// another pattern, [`DeviceError::Infeasible`](sparsight_device::DeviceError::Infeasible) if there is not the memory.
     pub fn allow_updates(&mut self, a: &Csr<T>) -> Result<(), Error> {
-        Ok(self.product.allow_updates(a)?)
+        Ok(self.product.write().allow_updates(a)?)
     }
 
     /// Replaces all values, in the order of [`Csr::values`]: the same pattern, which is not looked at again. Products queued in
@@ -124,7 +164,7 @@ impl<T: Scalar> Prepared<T> {
     /// [`allow_updates`](Prepared::allow_updates), [`DeviceError::Length`](sparsight_device::DeviceError::Length) if there is
     /// not a value for each non-zero.
     pub fn update_values(&mut self, values: &[T]) -> Result<(), Error> {
-        Ok(self.product.update_values(values)?)
+        Ok(self.product.write().update_values(values)?)
     }
 
     /// Replaces the values by an array on the GPU; it is queued in `stream`, `None` for the device's own, and not waited for.
@@ -138,7 +178,7 @@ impl<T: Scalar> Prepared<T> {
         values: DeviceSlice<'_, T>,
         stream: Option<Stream<'_>>,
     ) -> Result<(), Error> {
-        Ok(self.product.update_values_on_device(values, stream)?)
+        Ok(self.product.write().update_values_on_device(values, stream)?)
     }
 
     /// Time of `products` products y = A x with a random x, back to back, measured on the device: to be given to
@@ -147,6 +187,6 @@ impl<T: Scalar> Prepared<T> {
     /// # Errors
     /// [`Error::Device`] if they cannot be launched or timed.
     pub fn batch(&self, products: u32, caches: Caches) -> Result<Batch, Error> {
-        Ok(self.product.batch(products, caches)?)
+        Ok(self.product.read().batch(products, caches)?)
     }
 }

@@ -271,7 +271,7 @@ impl Module for EmulatedModule {
         args: &[u64],
         _: Option<Stream<'_>>,
     ) -> Result<(), DeviceError> {
-        assert!(shape.parameters == Parameters::OneStruct || args.len() <= 24);
+        assert!(shape.parameters == Parameters::OneStruct || args.len() <= 48);
         assert!(shape.block.0.is_multiple_of(32) && shape.shared_bytes == 0);
         let queued = Queued { kernel, shape, args: args.to_vec() };
         self.memory.0.lock().unwrap().queued.push((Arc::clone(&self.program), queued));

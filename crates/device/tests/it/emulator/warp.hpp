@@ -419,3 +419,9 @@ static double __longlong_as_double(long long bits)
     std::memcpy(&value, &bits, sizeof value);
     return value;
 }
+
+// What lines of epilogues may call, as CUDA has it for both types.
+static double fmin(double a, double b) { return __builtin_fmin(a, b); }
+static double fmax(double a, double b) { return __builtin_fmax(a, b); }
+static double fabs(double a) { return __builtin_fabs(a); }
+static double sqrt(double a) { return __builtin_sqrt(a); }
