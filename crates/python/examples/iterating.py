@@ -38,7 +38,7 @@ def norm(v):
 
 def ratio(a, b):
     """``a / b`` in a line, and 0 for b = 0: a step of an iteration that has converged."""
-    return f"({b} != 0.0 ? {a} / {b} : 0.0)"
+    return f"({b} != 0 ? {a} / {b} : 0)"
 
 
 def captured(work, like):
