@@ -45,7 +45,7 @@ pub use cpu::{CpuProduct, CpuProducts, CpuScratch, CpuTask};
 pub use device_facts::{DeviceFacts, DeviceKind, ImplausibleFact};
 pub use epilogue::{
     Chunk, DotOf, Epilogue, EpilogueError, Lines, MOST_DOTS, MOST_OUTPUTS, MOST_ROWS, MOST_SCALARS,
-    MOST_VECTORS, Output, epilogue_pass_source, epilogue_source,
+    MOST_VECTORS, Output, THREADS_AT_ONCE, dots_pass_source, epilogue_pass_source, epilogue_source,
 };
 pub use execution::Execution;
 pub use family::{BLOCKS, Elsewhere, Family, Run, StripRule, Vendor, WarpWork};

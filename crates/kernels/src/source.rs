@@ -24,6 +24,8 @@ pub(crate) use helper;
 const BENCHMARK_MATRIX: &str = helper!("benchmark_matrix.cu");
 const CONVERT: &str = helper!("convert.cu");
 pub(crate) const EPILOGUE: &str = helper!("epilogue.cu");
+pub(crate) const DOTS: &str = helper!("dots.cu");
+pub(crate) const DOTS_PASS: &str = helper!("dots_pass.cu");
 const HIP: &str = helper!("hip.cu");
 const ROW_LENGTHS: &str = helper!("row_lengths.cu");
 const SPIN: &str = helper!("spin.cu");
@@ -227,7 +229,7 @@ mod tests {
     fn the_kernels_include_nothing_and_have_no_macro_bodies() {
         let recipes = Kernel::all().filter_map(Kernel::recipe);
         let texts = recipes.flat_map(|recipe| recipe.sources).copied();
-        for text in texts.chain([BENCHMARK_MATRIX, CONVERT, EPILOGUE, ROW_LENGTHS, SPIN]) {
+        for text in texts.chain([BENCHMARK_MATRIX, CONVERT, DOTS, DOTS_PASS, EPILOGUE, ROW_LENGTHS, SPIN]) {
             assert!(!text.contains("#include") && !text.contains("#define"));
             assert!(text.starts_with("#line 1 \""));
         }

@@ -16,7 +16,8 @@ use crate::{
 };
 use sparsight_kernels::{
     BenchmarkMatrix, Candidate, DeviceFacts, Epilogue, Format, Kernel, KernelSource, benchmark_matrix_source,
-    conversion_source, epilogue_pass_source, epilogue_source, fused_source, source, vector_source,
+    conversion_source, dots_pass_source, epilogue_pass_source, epilogue_source, fused_source, source,
+    vector_source,
 };
 use sparsight_matrix::{Bytes, Csr, Dtype, Limits, Scalar};
 use std::collections::HashMap;
@@ -71,6 +72,7 @@ enum Loaded {
     Vectors(Dtype),
     Epilogue(Candidate, u64, Epilogue),
     EpiloguePass(Dtype, Epilogue),
+    DotsPass(usize),
 }
 
 /// An error of compiling, which says whose text it is.
@@ -148,6 +150,11 @@ impl Shared {
         let what = Loaded::EpiloguePass(dtype, epilogue.clone());
         self.loaded(what, || epilogue_pass_source(dtype, epilogue))
             .map_err(|error| of_epilogue(epilogue, error))
+    }
+
+    /// The loaded launch that adds up what the blocks of a product leave of so many dot products.
+    pub(super) fn dots_pass(&self, count: usize) -> Result<Arc<dyn Module>, DeviceError> {
+        self.loaded(Loaded::DotsPass(count), || dots_pass_source(count))
     }
 
     /// A fence for products that share memory.

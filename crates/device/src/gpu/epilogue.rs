@@ -21,6 +21,7 @@ use crate::{
 };
 use sparsight_kernels::{
     Candidate, Epilogue, HELPER_BLOCK, LaunchArg, MOST_OUTPUTS, MOST_SCALARS, MOST_VECTORS, PlannedLaunch,
+    THREADS_AT_ONCE,
 };
 use sparsight_matrix::Scalar;
 use std::sync::Arc;
@@ -31,9 +32,6 @@ const BLOCKS_OF_PASS: u64 = 1056;
 
 /// Most words of operands: addresses, which scalars are addresses, the results of dot products.
 const MOST_OPERANDS: usize = MOST_VECTORS + MOST_OUTPUTS + MOST_SCALARS + 2;
-
-/// Partial sums of dot products, and counters.
-type Dots = (DeviceArray<f64>, DeviceArray<u32>);
 
 /// What an epilogue needs to know of its product.
 pub(super) struct Host<'a> {
@@ -55,30 +53,30 @@ pub(super) struct GpuEpilogue<T: Scalar> {
     way: Way<T>,
     /// Present if two products at once would share memory.
     fence: Option<SharedFence>,
-    /// The launches with partial sums and counters that graphs alone use: in one, its products follow each other as they do in their
-    /// stream, without events between them. Present if nothing else is shared.
-    in_graphs: Option<InGraphs>,
-    /// Partial sums and counters, which the launches name.
-    _dots: Dots,
+    /// The same with memory that graphs alone use: in one, its products follow each other as they do in their stream, without events
+    /// between them. Present if the memory is the epilogue's own.
+    in_graphs: Option<Way<T>>,
     own: Stock<Room<T>>,
     entries: u32,
     touched: Vec<Extent>,
 }
 
-/// Launches of products that are captured into graphs.
+/// Launches that are told of the operands.
 #[derive(Debug)]
-struct InGraphs {
-    launches: Vec<PartLaunch>,
-    /// Partial sums and counters, which the launches name.
-    _dots: Dots,
+struct Launches {
+    of_rows: Vec<PartLaunch>,
+    /// Adds up what they leave of dot products, and is told of their results alone.
+    of_dots: Option<PartLaunch>,
+    /// Partial sums of dot products, those of `of_dots`, and a counter, which the launches name.
+    _dots: (DeviceArray<f64>, DeviceArray<u32>),
 }
 
 #[derive(Debug)]
 enum Way<T> {
     /// The launches of the product whose identity this is: they name arrays of its matrix.
-    InLaunch(Vec<PartLaunch>, Arc<()>),
-    /// A launch behind any product, and room for the sums that it leaves; no launch without rows and dot products.
-    Behind(Option<PartLaunch>, DeviceArray<T>),
+    InLaunch(Launches, Arc<()>),
+    /// Launches behind any product, and room for the sums that it leaves.
+    Behind(Launches, DeviceArray<T>),
 }
 
 /// Vectors for a product whose own lie on the host, and for timing.
@@ -154,24 +152,18 @@ impl<T: Scalar> GpuEpilogue<T> {
         let Some(module) = gpu.with_epilogue(candidate, matrix.offset_bytes(), epilogue)? else {
             return Ok(None);
         };
-        let launches = || -> Result<(Vec<PartLaunch>, Dots), DeviceError> {
-            let dots = partials_and_counters(gpu, epilogue, blocks)?;
+        let way = || {
             let mut before = 0;
-            let launch = |planned: &PlannedLaunch| {
+            let launch = |planned: &PlannedLaunch, dots: [u64; 3]| {
                 let mut launch = part_launch(&module, planned, candidate.block, matrix, 0);
-                launch.words.extend(words_of_dots(epilogue, before, blocks, &dots));
+                launch.words.extend(words_of_dots(epilogue, before, dots));
                 before += u64::from(planned.grid);
                 launch
             };
-            Ok((planned.iter().map(launch).collect(), dots))
+            let launches = Launches::of(gpu, epilogue, (blocks, candidate.block), &planned, launch)?;
+            Ok(Way::InLaunch(launches, Arc::clone(identity)))
         };
-        let (own, dots) = launches()?;
-        let way = Way::InLaunch(own, Arc::clone(identity));
-        let mut made = Self::of(host, epilogue, way, fence.cloned(), dots, 0);
-        if has_dots && fence.is_none() {
-            made.fence_dots(launches()?)?;
-        }
-        Ok(Some(made))
+        Self::of(host, epilogue, way, fence.cloned(), has_dots).map(Some)
     }
 
     /// In a launch behind any product.
@@ -180,10 +172,12 @@ impl<T: Scalar> GpuEpilogue<T> {
     /// As [`Product::load_epilogue`].
     pub(super) fn behind(host: &Host<'_>, epilogue: &Epilogue) -> Result<Self, DeviceError> {
         check_reads_x(epilogue, host.size)?;
-        let sums = DeviceArray::new(&host.gpu.memory(), host.size.0)?;
-        let (launch, dots) = Self::pass(host, epilogue, LaunchArg::Number(sums.address()))?;
-        let fence = Some(host.gpu.shared_fence()?);
-        Ok(Self::of(host, epilogue, Way::Behind(launch, sums), fence, dots, 1))
+        let way = || {
+            let sums = DeviceArray::new(&host.gpu.memory(), host.size.0)?;
+            let launches = Self::pass(host, epilogue, LaunchArg::Number(sums.address()))?;
+            Ok(Way::Behind(launches, sums))
+        };
+        Self::of(host, epilogue, way, None, true)
     }
 
     /// In a launch that reads x in place of the sums: A is the identity of the product that has this `identity`.
@@ -195,73 +189,56 @@ impl<T: Scalar> GpuEpilogue<T> {
         epilogue: &Epilogue,
         identity: &Arc<()>,
     ) -> Result<Self, DeviceError> {
-        let pass = || -> Result<(Vec<PartLaunch>, Dots), DeviceError> {
-            let (launch, dots) = Self::pass(host, epilogue, LaunchArg::X)?;
-            Ok((launch.into_iter().collect(), dots))
-        };
-        let (launches, dots) = pass()?;
-        let way = Way::InLaunch(launches, Arc::clone(identity));
-        let mut made = Self::of(host, epilogue, way, None, dots, 0);
-        if !epilogue.dots().is_empty() {
-            made.fence_dots(pass()?)?;
-        }
-        Ok(made)
-    }
-
-    /// Orders products by what they share, partial sums and counters; those of graphs are others.
-    fn fence_dots(&mut self, (launches, dots): (Vec<PartLaunch>, Dots)) -> Result<(), DeviceError> {
-        self.fence = Some(self.gpu.shared_fence()?);
-        self.in_graphs = Some(InGraphs { launches, _dots: dots });
-        Ok(())
+        let way = || Ok(Way::InLaunch(Self::pass(host, epilogue, LaunchArg::X)?, Arc::clone(identity)));
+        Self::of(host, epilogue, way, None, !epilogue.dots().is_empty())
     }
 
     /// The launch that computes the lines from sums in memory; none without rows and dot products.
-    fn pass(
-        host: &Host<'_>,
-        epilogue: &Epilogue,
-        sums: LaunchArg,
-    ) -> Result<(Option<PartLaunch>, Dots), DeviceError> {
+    fn pass(host: &Host<'_>, epilogue: &Epilogue, sums: LaunchArg) -> Result<Launches, DeviceError> {
         let (gpu, nrows) = (host.gpu, host.size.0 as u64);
         let has_dots = !epilogue.dots().is_empty();
         // Without rows the dot products are still 0.
         let blocks = nrows.div_ceil(HELPER_BLOCK.into()).min(BLOCKS_OF_PASS).max(has_dots.into());
-        let dots = partials_and_counters(gpu, epilogue, blocks)?;
-        if blocks == 0 {
-            return Ok((None, dots));
-        }
         let args = [LaunchArg::Number(nrows), sums, LaunchArg::X, LaunchArg::Y];
         let number = |arg: &LaunchArg| if let LaunchArg::Number(number) = arg { *number } else { 0 };
-        let own = args.iter().map(number);
-        let launch = PartLaunch {
-            module: gpu.epilogue_pass(T::DTYPE, epilogue)?,
+        let module = gpu.epilogue_pass(T::DTYPE, epilogue)?;
+        let launch = |&blocks: &u64, dots: [u64; 3]| PartLaunch {
+            module: Arc::clone(&module),
             kernel: 0,
             shape: LaunchShape::linear(blocks as u32, HELPER_BLOCK),
-            words: own.chain(words_of_dots(epilogue, 0, blocks, &dots)).collect(),
+            words: args.iter().map(number).chain(words_of_dots(epilogue, 0, dots)).collect(),
             slots: slots(&args, 0, 0).collect(),
         };
-        Ok((Some(launch), dots))
+        let planned: Vec<u64> = (blocks > 0).then_some(blocks).into_iter().collect();
+        Launches::of(gpu, epilogue, (blocks, HELPER_BLOCK), &planned, launch)
     }
 
+    /// `way` makes the launches, with memory of their own if there is some that two products at once `would_share`; `fence` is that of
+    /// what they share otherwise.
     fn of(
         host: &Host<'_>,
         epilogue: &Epilogue,
-        way: Way<T>,
+        way: impl Fn() -> Result<Way<T>, DeviceError>,
         fence: Option<SharedFence>,
-        dots: Dots,
-        more_entries: u32,
-    ) -> Self {
-        Self {
+        would_share: bool,
+    ) -> Result<Self, DeviceError> {
+        let is_own = would_share && fence.is_none();
+        let own = way()?;
+        let more_entries = match &own {
+            Way::InLaunch(launches, _) => launches.of_dots.iter().len(),
+            Way::Behind(launches, _) => launches.of_rows.len() + launches.of_dots.iter().len(),
+        };
+        Ok(Self {
             gpu: Arc::clone(host.gpu),
             epilogue: epilogue.clone(),
             size: host.size,
-            way,
-            fence,
-            in_graphs: None,
-            _dots: dots,
+            way: own,
+            fence: if is_own { Some(host.gpu.shared_fence()?) } else { fence },
+            in_graphs: is_own.then(&way).transpose()?,
             own: Stock::of(Vec::new()),
-            entries: host.entries + more_entries,
+            entries: host.entries + more_entries as u32,
             touched: host.touched.clone(),
-        }
+        })
     }
 
     /// Queues one product.
@@ -277,26 +254,24 @@ impl<T: Scalar> GpuEpilogue<T> {
         stream: Option<Stream<'_>>,
     ) -> Result<(), DeviceError> {
         let v = Vectors { x: x.address, y, alpha: 1.0, beta: 0.0 };
-        if let (Some(InGraphs { launches, .. }), Some(captured)) = (&self.in_graphs, stream)
+        let queue = |way: &Way<T>| {
+            let launches = match way {
+                Way::InLaunch(launches, _) => launches,
+                Way::Behind(launches, sums) => {
+                    let to = DeviceSliceMut::new(sums.address(), sums.len(), sums.as_slice().of);
+                    product.multiply_on_device(1.0, x, 0.0, to, stream)?;
+                    launches
+                }
+            };
+            // SAFETY: as the caller promises; the matrix is that of the product, as it was asked, or there is a sum for each row.
+            unsafe { launches.queue(&v, words.as_slice(), stream) }
+        };
+        if let (Some(way), Some(captured)) = (&self.in_graphs, stream)
             && self.gpu.gpu().is_captured(captured)?
         {
-            // SAFETY: as the caller promises; the matrix is that of the product, as it was asked.
-            return launches
-                .iter()
-                .try_for_each(|launch| unsafe { launch.queue(&v, words.as_slice(), stream) });
+            return queue(way);
         }
-        fenced(self.fence.as_ref(), stream, || match &self.way {
-            // SAFETY: as the caller promises; the matrix is that of the product, as it was asked.
-            Way::InLaunch(launches, _) => unsafe {
-                launches.iter().try_for_each(|launch| launch.queue(&v, words.as_slice(), stream))
-            },
-            Way::Behind(launch, sums) => {
-                let to = DeviceSliceMut::new(sums.address(), sums.len(), sums.as_slice().of);
-                product.multiply_on_device(1.0, x, 0.0, to, stream)?;
-                // SAFETY: as the caller promises; there is a sum for each row.
-                launch.iter().try_for_each(|launch| unsafe { launch.queue(&v, words.as_slice(), stream) })
-            }
-        })
+        fenced(self.fence.as_ref(), stream, || queue(&self.way))
     }
 
     /// Refuses a product that it was not loaded for.
@@ -331,21 +306,63 @@ impl<T: Scalar> GpuEpilogue<T> {
     }
 }
 
-/// Room for the partial sums of so many blocks, and counters at 0.
-fn partials_and_counters(gpu: &Shared, epilogue: &Epilogue, blocks: u64) -> Result<Dots, DeviceError> {
-    let memory = gpu.memory();
-    let partials = DeviceArray::new(&memory, epilogue.partials(blocks) as usize)?;
-    Ok((partials, DeviceArray::zeroed(&memory, epilogue.counters(blocks) as usize)?))
+impl Launches {
+    /// `launch` makes each of those that are `planned`, of `blocks` blocks of so many threads in all, from blocks, partial sums and
+    /// counter of their dot products.
+    fn of<P>(
+        gpu: &Shared,
+        epilogue: &Epilogue,
+        (blocks, threads): (u64, u32),
+        planned: &[P],
+        mut launch: impl FnMut(&P, [u64; 3]) -> PartLaunch,
+    ) -> Result<Self, DeviceError> {
+        let (memory, count) = (gpu.memory(), epilogue.dots().len());
+        let are_left = count > 0 && blocks * u64::from(threads) > THREADS_AT_ONCE;
+        // A thread has four sums of blocks to add up, all under way together.
+        let then =
+            if are_left { blocks.div_ceil(4 * u64::from(HELPER_BLOCK)).min(BLOCKS_OF_PASS) } else { 0 };
+        let partials = DeviceArray::new(&memory, count * (blocks + then) as usize)?;
+        let counter = DeviceArray::zeroed(&memory, usize::from(count > 0))?;
+        let dots = [blocks, partials.address(), if are_left { 0 } else { counter.address() }];
+        let of_rows = planned.iter().map(|planned| launch(planned, dots)).collect();
+        let own = partials.address() + count as u64 * blocks * size_of::<f64>() as u64;
+        let of_dots = are_left.then(|| -> Result<_, DeviceError> {
+            Ok(PartLaunch {
+                module: gpu.dots_pass(count)?,
+                kernel: 0,
+                shape: LaunchShape::linear(then as u32, HELPER_BLOCK),
+                words: vec![partials.address(), blocks, own, counter.address()],
+                slots: Vec::new(),
+            })
+        });
+        Ok(Self { of_rows, of_dots: of_dots.transpose()?, _dots: (partials, counter) })
+    }
+
+    /// Queues them; `words` are the operands', that of the results of dot products last.
+    ///
+    /// # Safety
+    /// As of [`PartLaunch::queue`].
+    unsafe fn queue(
+        &self,
+        v: &Vectors,
+        words: &[u64],
+        stream: Option<Stream<'_>>,
+    ) -> Result<(), DeviceError> {
+        // SAFETY: as the caller promises.
+        unsafe {
+            self.of_rows.iter().try_for_each(|launch| launch.queue(v, words, stream))?;
+            self.of_dots.iter().try_for_each(|launch| launch.queue(v, &words[words.len() - 1..], stream))
+        }
+    }
 }
 
 /// What a launch is told of dot products.
 fn words_of_dots(
     epilogue: &Epilogue,
     before: u64,
-    blocks: u64,
-    (partials, counters): &Dots,
+    [blocks, partials, counter]: [u64; 3],
 ) -> impl Iterator<Item = u64> {
-    let words = [before, blocks, partials.address(), counters.address()];
+    let words = [before, blocks, partials, counter];
     words.into_iter().take(if epilogue.dots().is_empty() { 0 } else { words.len() })
 }
 

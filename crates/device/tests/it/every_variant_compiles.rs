@@ -3,7 +3,7 @@
 use sparsight_device::DeviceError;
 use sparsight_device::cuda::{Arch, compile, supported_archs};
 use sparsight_kernels::{
-    Candidate, Epilogue, Kernel, KernelSource, benchmark_matrix_source, conversion_source,
+    Candidate, Epilogue, Kernel, KernelSource, benchmark_matrix_source, conversion_source, dots_pass_source,
     epilogue_pass_source, epilogue_source, every_candidate, fused_source, row_lengths_source, source,
     timing_source, vector_source,
 };
@@ -103,6 +103,7 @@ pub fn epilogue_sources() -> Vec<(String, KernelSource)> {
             epilogue_pass_source(dtype, &epilogue),
         ));
     }
+    sources.push(("sums of blocks".to_owned(), dots_pass_source(3)));
     sources
 }
 

@@ -18,7 +18,7 @@ mod expression;
 mod text;
 
 pub use expression::{Chunk, Lines, MOST_ROWS};
-pub use text::{epilogue_pass_source, epilogue_source};
+pub use text::{THREADS_AT_ONCE, dots_pass_source, epilogue_pass_source, epilogue_source};
 
 use std::fmt;
 use thiserror::Error;

@@ -5,7 +5,8 @@
 //! line_0, line_1      the lines, each a function of what it may name
 //! Epilogue            where the operands are, and a thread's share of the dot products
 //! finish_row          the lines of one row: y and the outputs stored, products added
-//! epilogue.cu         store, add_up
+//! epilogue.cu         store
+//! dots.cu             add_up, where there are dot products
 //! csr_vector.cu       as it is, a device function whose y is the Epilogue
 //! with_epilogue       the kernel: its parameters, then those of the epilogue
 //! ```
@@ -14,7 +15,7 @@
 use super::{DotOf, Epilogue, Output};
 use crate::families::CUDA_STORE;
 use crate::fused::{FUNCTION, KERNEL};
-use crate::source::{EPILOGUE, vectors};
+use crate::source::{DOTS, DOTS_PASS, EPILOGUE, vectors};
 use crate::{Candidate, HELPER_BLOCK, KernelSource, source};
 use sparsight_matrix::Dtype;
 use std::fmt::Write as _;
@@ -23,12 +24,13 @@ use std::fmt::Write as _;
 /// sum of a row. Its parameters are those of the candidate's kernel, with alpha = 1 and beta = 0, and then, 64 bits each:
 ///
 /// ```text
-/// if there are dot products    blocks before this launch, blocks of all launches, addresses of partial sums and counters
+/// if there are dot products    blocks before this launch, blocks of all launches, addresses of partial sums and of a counter
 /// the operands                 addresses of the vectors, and of the outputs; scalars
 /// if there are scalars         a word whose bit k is set if scalar k is an address
 /// if there are dot products    the address of their results
 /// ```
-/// Partial sums: [`Epilogue::partials`] of them; [`Epilogue::counters`] counters, which are 0 before the first product.
+/// Partial sums: one for each block and dot product. The counter, of 32 bits, is 0 before the first product. Where the word for it is 0,
+/// the partial sums are what is left, for [`dots_pass_source`]: of more threads than [`THREADS_AT_ONCE`].
 ///
 /// `None` for what has several launches, which add to rows or come back to them, and for the vendor's routines.
 ///
@@ -80,22 +82,20 @@ pub fn epilogue_pass_source(dtype: Dtype, epilogue: &Epilogue) -> KernelSource {
     }
 }
 
-impl Epilogue {
-    /// Partial sums, `f64` each, of a product of so many thread blocks with its dot products.
-    pub fn partials(&self, blocks: u64) -> u64 {
-        self.dots().len() as u64 * (blocks + groups(blocks))
-    }
-
-    /// Counters, of 32 bits each, of a product of so many thread blocks with dot products.
-    pub fn counters(&self, blocks: u64) -> u64 {
-        if self.dots().is_empty() { 0 } else { groups(blocks) + 1 }
+/// Source of the kernel `dots_pass`: adds up the partial sums of so many dot products. Its parameters are the addresses of these sums and
+/// their number for one dot product; of own partial sums, one for each block and dot product, and of a counter; of the results. Any
+/// number of blocks of [`HELPER_BLOCK`] threads.
+pub fn dots_pass_source(count: usize) -> KernelSource {
+    KernelSource {
+        text: [DOTS, DOTS_PASS].concat(),
+        definitions: vec![format!("BLOCK={HELPER_BLOCK}"), format!("DOTS={count}")],
+        entry_points: vec!["dots_pass".to_owned()],
     }
 }
 
-/// Groups of `BLOCKS_OF_GROUP` blocks.
-fn groups(blocks: u64) -> u64 {
-    blocks.div_ceil(256)
-}
+/// Threads of a product from which on its blocks do not wait for each other. Chosen: as many as the largest GPUs so far hold at once; the
+/// same on all GPUs, and with it the order of sums.
+pub const THREADS_AT_ONCE: u64 = 132 * 2048;
 
 /// How kernels declare y.
 const RESTRICTED_Y: &str = "VALUE* __restrict__ y";
@@ -157,7 +157,8 @@ fn shared(epilogue: &Epilogue) -> String {
     format!(
         "{functions}#line 1 \"epilogue of a row\"\nstruct Epilogue {{\n{members}}};\n\
          static __device__ __forceinline__ void finish_row(Epilogue& epilogue, unsigned long long row, VALUE s)\n{{\n    \
-         const long long i = (long long)row;\n{row}{stores}}}\n{EPILOGUE}"
+         const long long i = (long long)row;\n{row}{stores}}}\n{EPILOGUE}{}",
+        if epilogue.dots().is_empty() { "" } else { DOTS }
     )
 }
 
@@ -168,7 +169,7 @@ fn kernel(epilogue: &Epilogue, name: &str, parameters: &str, body: &str) -> Stri
     let mut filled = "x, y".to_owned();
     if has_dots {
         head.push_str(
-            ", unsigned long long blocks_before, unsigned long long all_blocks, double* dot_partials, unsigned int* dot_counters",
+            ", unsigned long long blocks_before, unsigned long long all_blocks, double* dot_partials, unsigned int* dot_counter",
         );
     }
     let vectors = epilogue.vectors().len();
@@ -188,7 +189,7 @@ fn kernel(epilogue: &Epilogue, name: &str, parameters: &str, body: &str) -> Stri
         head.push_str(", double* dot_results");
         filled.push_str(", {}");
         end.push_str(
-            "    add_up(epilogue, blocks_before, all_blocks, dot_partials, dot_counters, dot_results);\n",
+            "    add_up(epilogue.dots, blocks_before, all_blocks, dot_partials, dot_counter, dot_results);\n",
         );
     }
     format!(
@@ -239,14 +240,5 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part} in\n{text}");
         }
-    }
-
-    #[test]
-    fn partial_sums_and_counters_have_room_for_blocks_and_groups() {
-        let epilogue = epilogue().with_dot("y", "y").unwrap();
-        assert_eq!((epilogue.partials(256), epilogue.counters(256)), (2 * 257, 2));
-        assert_eq!((epilogue.partials(257), epilogue.counters(257)), (2 * 259, 3));
-        assert_eq!((Epilogue::axpby().partials(9), Epilogue::axpby().counters(9)), (0, 0));
-        assert!(EPILOGUE.contains("BLOCKS_OF_GROUP = 256;"));
     }
 }
