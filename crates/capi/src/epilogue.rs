@@ -202,12 +202,12 @@ impl<T: Scalar> Compiled<T> {
         let vectors = vectors.map(|at| unsafe { DeviceSlice::from_raw(address(at), n) });
         // SAFETY: likewise.
         let outputs = outputs.map(|at| unsafe { DeviceSliceMut::from_raw(address(at), n) });
-        let scalars: [DeviceScalar<'_>; MOST_SCALARS] = array::from_fn(|at| match places.get(at) {
-            // SAFETY: likewise.
-            Some(place) if is_placed(at) => {
-                DeviceScalar::At(unsafe { DeviceSlice::from_raw(place.addr() as u64, 1) }, 0)
+        let scalars: [DeviceScalar<'_>; MOST_SCALARS] = array::from_fn(|at| {
+            if !is_placed(at) {
+                return DeviceScalar::Number(numbers.get(at).copied().unwrap_or_default());
             }
-            _ => DeviceScalar::Number(numbers.get(at).copied().unwrap_or_default()),
+            // SAFETY: likewise.
+            DeviceScalar::At(unsafe { DeviceSlice::from_raw(places[at].addr() as u64, 1) }, 0)
         });
         let (dots, results) = (epilogue.dots().len(), arrays.dots.addr() as u64);
         // SAFETY: likewise.
@@ -288,7 +288,6 @@ pub unsafe extern "C" fn ss_epilogue_prepare(
 /// `epilogue` is NULL or a handle, which is not freed before the product has ended, nor the matrix. For vectors and `stream` holds what
 /// `ss_multiply` says; `dots` and places of scalars lie in the memory of that GPU likewise.
 #[unsafe(no_mangle)]
-#[expect(clippy::too_many_arguments, reason = "C has no structures of optional fields")]
 pub unsafe extern "C" fn ss_epilogue_multiply(
     epilogue: *const EpilogueHandle,
     x: *const c_void,
