@@ -26,6 +26,9 @@ pub struct Family {
     pub retired: fn(Knobs) -> bool,
     /// True if a product on a GPU gives the same y bit by bit each time: each sum has one order, whichever threads come first.
     pub repeatable: fn(Knobs) -> bool,
+    /// True if several thread blocks share a row of a matrix with these features: which of them ends it differs from run to run, so no
+    /// dot products are added up in the launch.
+    pub shares_rows: fn(Knobs, &Features) -> bool,
     /// Format that a variant reads.
     pub format: fn(Knobs) -> Format,
     /// True if a CPU runs a variant, if it runs the family at all ([`Family::cpu`]).
@@ -140,6 +143,7 @@ impl Family {
         variants: || vec![[0; 3]],
         retired: |_| false,
         repeatable: |_| true,
+        shares_rows: |_, _| false,
         format: |_| Format::csr(),
         on_cpu: |_| true,
         blocks: |_| &BLOCKS,

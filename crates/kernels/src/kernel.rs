@@ -206,6 +206,11 @@ impl Kernel {
         self.recipe().is_some_and(|recipe| recipe.steps.len() == 1)
     }
 
+    /// Returns whether several thread blocks share a row of a matrix with these features: [`Family::shares_rows`].
+    pub fn shares_rows(self, features: &Features) -> bool {
+        (self.0.family.shares_rows)(self.0.knobs, features)
+    }
+
     /// y = A x on this CPU, by `workers` threads of the current pool; with 1 by the calling thread, which asks no pool. `block` is that
     /// of the candidate.
     ///

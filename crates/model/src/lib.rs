@@ -12,6 +12,7 @@
 //! Predictions + times of some of them = Conditioned: what is expected of the others, and which to run next
 //! MeasuredPreparation -> PreparationModel: conversion and upload before the first product
 //! time of every block of neighbouring rows -> Partition
+//! Prediction + Iteration = IterationCost: an iteration of a solver around the product
 //! times on two devices -> Rescaling;   Rescaling + facts of both + Prediction -> Prediction for the other
 //! ```
 //!
@@ -30,6 +31,7 @@ mod error;
 mod extent;
 mod fitted_line;
 mod interval;
+mod iteration;
 mod learned;
 mod line;
 mod links;
@@ -66,6 +68,7 @@ pub use error::PredictError;
 pub use extent::Extent;
 pub use fitted_line::{Along, Bound, FittedLine};
 pub use interval::LogInterval;
+pub use iteration::{InLaunch, IteratedProduct, Iteration, IterationCost, IterationTime, ProductStep, Step};
 pub use learned::{
     CrossValidation, LearnedKernel, LearnedModel, LearnedPredictor, Learner, LearningSample, MIN_MATRICES,
     Origin, Quantity, enough_real,

@@ -28,15 +28,17 @@ pub(crate) fn read<'a, T: Value>(what: &str, (address, len): At) -> Result<Devic
     Ok(unsafe { DeviceSlice::from_raw(address, len) })
 }
 
-/// Entries to be written, beside an x that is read.
-pub(crate) fn write<'a, T: Value>(
-    what: &str,
-    (address, len): At,
-    (x, x_len): At,
-) -> Result<DeviceSliceMut<'a, T>, Failure> {
-    aligned::<T>(what, address)?;
+/// Returns true if both share memory.
+pub(crate) fn overlap<T>((one, one_len): At, (other, other_len): At) -> bool {
     let end = |start: u64, len: usize| start.saturating_add((size_of::<T>() * len) as u64);
-    if x < end(address, len) && address < end(x, x_len) {
+    other < end(one, one_len) && one < end(other, other_len)
+}
+
+/// Entries to be written, beside an x that is read.
+pub(crate) fn write<'a, T: Value>(what: &str, at: At, x: At) -> Result<DeviceSliceMut<'a, T>, Failure> {
+    let (address, len) = at;
+    aligned::<T>(what, address)?;
+    if overlap::<T>(at, x) {
         return Err(Failure::new(Kind::BadVector, format!("{what} shares memory with x")).hinted(SHARED));
     }
     // SAFETY: as said above.

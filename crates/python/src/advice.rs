@@ -10,6 +10,7 @@ use sparsight::advise::{Reason, RunNowName, Told};
 use sparsight::answer::{AdviseAnswer, Answer, MatrixSummary};
 use sparsight::kernels::DeviceKind;
 use sparsight::matrix::{Dtype, Narrowing};
+use sparsight::model::Iteration;
 use sparsight::models::ModelName;
 use sparsight::{Advisor, Objective, Plan, Profile};
 use std::sync::{Arc, OnceLock};
@@ -64,11 +65,19 @@ impl Advice {
             };
             let matrix = self.matrix.clone();
             let answer = AdviseAnswer::of(matrix, &self.profile, self.dtype, &self.objective, &self.ranking);
-            let answer = answer.with_reasons(self.reasons.get_or_init(reasons).clone());
+            // Reasons are those of a product's time.
+            let reasons = if self.ranking.iteration.is_some() {
+                Vec::new()
+            } else {
+                self.reasons.get_or_init(reasons).clone()
+            };
+            let answer = answer.with_reasons(reasons);
             AdviseAnswer { narrowing: self.narrowing, ..answer }.to_json()
         })
     }
 }
+
+const ITERATIONS: &str = "iteration=\"cg\", \"bicgstab\" or \"pdhg\"";
 
 const RUN_NOW: &str =
     "name a kernel or candidate, such as \"cusparse-csr\" or \"csr-vector/t8/b256\", or \"scipy\"";
@@ -93,9 +102,10 @@ fn narrowed(matrix: &Matrix, dtype: Dtype, kind: DeviceKind) -> Result<Narrowing
 }
 
 /// Predicts and ranks every candidate. `dtype`: of the values, None for those that the matrix has. `mixed`: also candidates that store
-/// the values in f32 beside vectors in f64; the matrix then has its values. `run_now`: what break-evens are counted from.
+/// the values in f32 beside vectors in f64; the matrix then has its values. `run_now`: what break-evens are counted from. `iteration`: the
+/// solver by whose iteration candidates are ranked.
 #[pyfunction]
-#[pyo3(signature = (matrix, name, device, products, model, dtype, mixed=false, run_now=None))]
+#[pyo3(signature = (matrix, name, device, products, model, dtype, mixed=false, run_now=None, iteration=None))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn advise(
     py: Python<'_>,
@@ -107,6 +117,7 @@ pub(crate) fn advise(
     dtype: Option<&str>,
     mixed: bool,
     run_now: Option<&str>,
+    iteration: Option<&str>,
 ) -> PyResult<Advice> {
     let dtype = dtype.map(dtype_of).transpose()?.unwrap_or_else(|| matrix.csr.dtype());
     let model: Option<ModelName> = model
@@ -115,13 +126,24 @@ pub(crate) fn advise(
     let run_now: Option<RunNowName> = run_now
         .map(|name| name.parse().map_err(|text: String| Failure::new(Kind::Other, text).hinted(RUN_NOW)))
         .transpose()?;
+    let iteration: Option<Iteration> = iteration
+        .map(|name| name.parse().map_err(|text: String| Failure::new(Kind::Other, text).hinted(ITERATIONS)))
+        .transpose()?;
     let mut objective = Objective { products, model, ..Objective::default() };
     let advised = forked::work(py, || {
         let profile = profile_for(device)?;
         let narrowing = mixed.then(|| narrowed(matrix, dtype, profile.device.facts.kind)).transpose()?;
         objective.mixed_precision = narrowing.is_some_and(|narrowing| narrowing.too_large == 0);
         let features = matrix.features();
-        let mut ranking = Advisor::new(&profile).advise(features, dtype, &objective)?;
+        let advisor = Advisor::new(&profile);
+        let mut ranking = match iteration {
+            None => advisor.advise(features, dtype, &objective)?,
+            Some(iteration) => {
+                let turned = iteration.needs_transpose().then(|| matrix.transposed_features()).transpose()?;
+                let of = (features, turned.as_ref());
+                advisor.advise_iteration(of, dtype, &objective, iteration)?
+            }
+        };
         if let Some(name) = &run_now {
             ranking.count_from(Some(ranking.run_now_by(name, (&profile, features, dtype), products)?));
         }

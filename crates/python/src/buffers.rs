@@ -59,6 +59,11 @@ impl<T: Element> Held<T> {
         unsafe { self.entries.as_mut() }
     }
 
+    /// Returns true if the memory must not be written to.
+    pub(crate) fn is_readonly(&self) -> bool {
+        self.buffer.readonly()
+    }
+
     /// Returns true if both share memory.
     pub(crate) fn overlaps(&self, other: &Self) -> bool {
         let ends = |held: &Self| held.entries().as_ptr_range();
@@ -93,7 +98,7 @@ impl Vectors {
             return Err(Failure::new(Kind::BadVector, "x and out hold different types").into());
         }
         let both = x.with(y)?;
-        let (readonly, overlaps) = with_typed!(&both, (x, y) => (y.buffer.readonly(), y.overlaps(x)));
+        let (readonly, overlaps) = with_typed!(&both, (x, y) => (y.is_readonly(), y.overlaps(x)));
         if readonly || overlaps {
             let (why, hint) =
                 if readonly { ("is read-only", READ_ONLY) } else { ("shares memory with x", SHARED) };

@@ -24,6 +24,7 @@ pub(crate) enum Kind {
     BadMatrix,
     Unsorted,
     BadVector,
+    BadEpilogue,
 }
 
 impl Kind {
@@ -37,6 +38,7 @@ impl Kind {
             Self::BadMatrix => "BadMatrix",
             Self::Unsorted => "Unsorted",
             Self::BadVector => "BadVector",
+            Self::BadEpilogue => "BadEpilogue",
         }
     }
 }
@@ -124,6 +126,7 @@ impl From<Error> for Failure {
             Error::File { ref source, .. } if hint.is_none() && source.kind() == ErrorKind::NotFound => {
                 Self::new(Kind::NoProfile, error.to_string()).hinted(NOT_FOUND)
             }
+            Error::NotSquare { .. } => Self { kind: Kind::BadMatrix, message: error.to_string(), hint },
             Error::Contradictory { .. } | Error::Predict(_) => {
                 Self { kind: Kind::Other, message: error.to_string(), hint }
             }

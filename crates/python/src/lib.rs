@@ -12,6 +12,7 @@ mod advice;
 mod buffers;
 mod devices;
 mod distributed;
+mod epilogue;
 mod failure;
 mod file_object;
 mod forked;
@@ -37,6 +38,8 @@ mod _core {
     #[pymodule_export]
     use super::distributed::{Distributed, prepare_distributed};
     #[pymodule_export]
+    use super::epilogue::{EpilogueProduct, with_epilogue};
+    #[pymodule_export]
     use super::forked::refuse_in_child;
     #[pymodule_export]
     use super::matrix::{Matrix, generate, read, read_stream};
@@ -45,7 +48,7 @@ mod _core {
     #[pymodule_export]
     use super::pieces::Piece;
     #[pymodule_export]
-    use super::prepared::{Prepared, prepare};
+    use super::prepared::{Prepared, prepare, prepare_identity};
     #[pymodule_export]
     use super::program::run_program;
     #[pymodule_export]

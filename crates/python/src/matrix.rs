@@ -45,6 +45,11 @@ impl Matrix {
         self.features.get_or_init(|| with_typed!(&self.csr, a => Features::of(a)))
     }
 
+    /// Features of A^T.
+    pub(crate) fn transposed_features(&self) -> Result<Features, Failure> {
+        with_typed!(&self.csr, a => Ok(Features::of(&a.transposed()?)))
+    }
+
     /// Rows and columns.
     pub(crate) fn size(&self) -> (usize, usize) {
         with_typed!(&self.csr, a => (a.nrows(), a.ncols()))

@@ -6,13 +6,13 @@ use crate::buffers::{Value, Values, Vectors};
 use crate::devices::{self, Opened};
 use crate::failure::{Failure, Kind};
 use crate::forked;
-use crate::matrix::Matrix;
-use crate::typed::{Typed, map_typed, with_typed};
+use crate::matrix::{Matrix, dtype_of};
+use crate::typed::{Typed, map_typed, of_dtype, with_typed};
 use pyo3::prelude::*;
 use sparsight::bench::Bench;
 use sparsight::device::timing::StoppingRule;
 use sparsight::device::{DeviceError, Stream};
-use sparsight::matrix::Csr;
+use sparsight::matrix::{Csr, Dtype};
 use sparsight::run::Tries;
 use sparsight::{Objective, fastest};
 use std::num::NonZeroUsize;
@@ -60,7 +60,7 @@ impl Prepared {
         Self { product, is_freed, device, candidate, measured_s, memory_bytes, preparation_s }
     }
 
-    fn with<R>(
+    pub(crate) fn with<R>(
         &self,
         py: Python<'_>,
         work: impl FnOnce(&AnyPrepared) -> Result<R, Failure> + Send,
@@ -111,7 +111,7 @@ fn queue<T: Value>(
 }
 
 /// The stream with that handle, `None` for the device's own.
-fn stream(handle: Option<usize>) -> Option<Stream<'static>> {
+pub(crate) fn stream(handle: Option<usize>) -> Option<Stream<'static>> {
     // SAFETY: the package gives the handles of streams that live: of torch, CuPy, or the caller, who promises it.
     handle.map(|handle| unsafe { Stream::from_raw(handle as *mut std::ffi::c_void) })
 }
@@ -309,4 +309,15 @@ pub(crate) fn prepare(
         Some(error) => Err(error),
         None => Ok(made?),
     }
+}
+
+/// The identity matrix on a device, in no memory: with an epilogue its product is an update of vectors.
+#[pyfunction]
+pub(crate) fn prepare_identity(py: Python<'_>, rows: usize, device: &str, dtype: &str) -> PyResult<Prepared> {
+    let made = forked::work(py, || {
+        let (device, dtype) = (Opened::open(device)?, dtype_of(dtype)?);
+        let product = of_dtype!(dtype => sparsight::Prepared::identity(device.of(), rows)?);
+        Ok::<_, Failure>(Prepared::new(product, device, "identity".to_owned(), None))
+    })?;
+    Ok(made?)
 }

@@ -49,6 +49,18 @@ def test_the_tutorial_runs(tmp_path, monkeypatch):
     assert len(BLOCKS) - on_gpu >= 3 and on_gpu >= 2
 
 
+def test_the_page_on_solvers_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    # Beside the tests where they were copied, else in the repository.
+    pages = [README.parent / "solvers.md", README.parent.parent.parent / "docs" / "solvers.md"]
+    page = next(page for page in pages if page.exists())
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
+    names = {}
+    for block in blocks:
+        exec(compile(block, str(page), "exec"), names)
+    assert len(blocks) >= 2
+
+
 def test_the_tutorial_of_torch_runs_with_tensors_on_the_host(tmp_path, monkeypatch):
     """The same code, but for where the tensors lie."""
     pytest.importorskip("torch")

@@ -32,6 +32,7 @@ pair = sparsight.plan(matrix, transpose=True).prepare("cpu", updates=True)
 op = plan.prepare("cpu", updates=True)
 x, y = np.ones(A.shape[1]), np.ones(A.shape[0])
 core, advice, prepared = matrix._core, plan.advice._core, op._core
+epilogue = _core.with_epilogue(prepared, "s", ([], [], [], []))
 index = lambda: (np.empty(A.shape[0] + 1, np.int64), np.empty(A.nnz, np.int64))
 at = (1 << 40, 1)
 """
@@ -40,6 +41,8 @@ PUBLIC = {
     "op @ x": "op @ x",
     "op.matvec(x, out=y)": "op.matvec(x, out=y)",
     "op @ X": "op @ np.ones((len(x), 2))",
+    "op.matvec with an epilogue": "op.matvec(x, out=y, epilogue='2 * s')",
+    "op.matvec_dot": "op.matvec_dot(x, y, ['y'])",
     "op.T": "op.T",
     "op.rmatvec": "op.rmatvec(y)",
     "op.T of a pair": "pair.T @ y",
@@ -61,6 +64,7 @@ PUBLIC = {
     "read of a file that is open": "sparsight.read(open(file, 'rb'))",
     "gallery": "sparsight.gallery('stencil2d,n=30')",
     "calibrate": "sparsight.calibrate('cpu')",
+    "identity": "sparsight.identity(5, 'cpu')",
 }
 
 # The part that is Rust: every name of it is here, or among those that ask no threads.
@@ -77,6 +81,10 @@ RUST = {
     "Prepared.update_host": "prepared.update_host(A.data)",
     "Prepared.update_on_device": "prepared.update_on_device(1 << 40, A.nnz)",
     "Prepared.wait": "prepared.wait()",
+    "EpilogueProduct.multiply_host": "epilogue.multiply_host(x, y, [], [], [], None)",
+    "EpilogueProduct.multiply_on_device": "epilogue.multiply_on_device((1 << 40, len(x)), (1 << 41, len(y)), [], [], [], None, None)",
+    "prepare_identity": "_core.prepare_identity(5, 'cpu', 'f64')",
+    "with_epilogue": "_core.with_epilogue(prepared, 's', ([], [], [], []))",
     "advise": "_core.advise(core, 'A', None, None, None, None)",
     "prepare": "_core.prepare(core, advice, 'cpu', None, 1, False)",
     "on_gpus": "_core.on_gpus(core, advice, [2], None, None)",
@@ -106,6 +114,8 @@ ALLOWED = {
     "Matrix.nnz": "core.nnz",
     "Matrix.shape": "core.shape",
     "repr of a matrix that was looked at": "repr(matrix)",
+    "EpilogueProduct.free": "epilogue.free()",
+    "EpilogueProduct.is_in_launch": "epilogue.is_in_launch",
     "Prepared.candidate": "prepared.candidate",
     "Prepared.device": "prepared.device",
     "Prepared.free": "op.free()",

@@ -296,6 +296,7 @@ mod tests {
             bandwidth_fraction,
             preparation: Some(Seconds(10e-6)),
             pays_off_after: None,
+            iteration: None,
         }
     }
 
@@ -307,6 +308,7 @@ mod tests {
             refused: Vec::new(),
             is_empty: false,
             run_now: None,
+            iteration: None,
         }
     }
 

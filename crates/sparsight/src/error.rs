@@ -171,6 +171,16 @@ pub enum Error {
         /// Advice.
         hint: &'static str,
     },
+    /// A solver for square matrices, and another matrix.
+    #[error("{what} is for square matrices, and this one is {nrows} x {ncols}")]
+    NotSquare {
+        /// The solver.
+        what: &'static str,
+        /// Rows.
+        nrows: u64,
+        /// Columns.
+        ncols: u64,
+    },
     /// None of the candidates that were predicted can be run here.
     #[error("no candidate is possible: {why}")]
     NothingToRun {
@@ -232,6 +242,7 @@ impl Error {
                 ));
             }
             Self::NotRunNow { hint, .. } => hint,
+            Self::NotSquare { .. } => "of these iterations pdhg, for linear programs, takes any matrix",
             Self::OtherDevice { .. } => "give another folder with -o",
             Self::NotCalibrated { .. } => {
                 "`sparsight devices` says what is missing, and the same command goes on; `sparsight lab profile -o DIR` and \

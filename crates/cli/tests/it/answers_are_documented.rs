@@ -275,6 +275,7 @@ fn every_field_of_a_prediction_and_an_evaluation_is_described() {
         "advise gallery:arrow,n=20000 --profile made-up --iterations 100",
         "advise gallery:stencil2d,n=60,shuffle=1 --profile made-up --reorder rcm",
         "advise gallery:arrow,n=20000 --device nvidia-h200",
+        "advise gallery:stencil2d,n=60 --device nvidia-h200 --iteration pdhg --iterations 1000",
         "lab predict gallery:arrow,n=20000 --profile made-up --model strip --kernel csr-vector,ell",
         "plan gallery:kkt,n=20000,m=8000,row=200 --profile made-up --model strip",
         "plan gallery:stencil2d,n=60 --device nvidia-h200 --strips 2 --values f32",

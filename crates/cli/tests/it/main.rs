@@ -8,6 +8,7 @@ mod corpus_recipes;
 mod errors_are_json;
 mod full_disks;
 mod interruption_keeps_results;
+mod iterations_of_solvers;
 mod limits_of_the_system;
 mod matrices_from_anywhere;
 mod measured_answers;

@@ -354,6 +354,10 @@ impl Gpu for CudaGpu {
         Ok(Box::new(fence::StreamFence::new(&self.context)?))
     }
 
+    fn is_captured(&self, stream: Stream<'_>) -> Result<bool, DeviceError> {
+        Cuda::is_captured(stream)
+    }
+
     fn synchronize(&self) -> Result<(), DeviceError> {
         self.context.synchronize()
     }

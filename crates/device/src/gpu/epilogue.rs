@@ -20,7 +20,7 @@ use crate::{
     DeviceError, DeviceOperands, DeviceSlice, DeviceSliceMut, HostOperands, LoadedEpilogue, Product, Stream,
 };
 use sparsight_kernels::{
-    Candidate, Epilogue, HELPER_BLOCK, LaunchArg, MOST_OUTPUTS, MOST_SCALARS, MOST_VECTORS,
+    Candidate, Epilogue, HELPER_BLOCK, LaunchArg, MOST_OUTPUTS, MOST_SCALARS, MOST_VECTORS, PlannedLaunch,
 };
 use sparsight_matrix::Scalar;
 use std::sync::Arc;
@@ -55,11 +55,22 @@ pub(super) struct GpuEpilogue<T: Scalar> {
     way: Way<T>,
     /// Present if two products at once would share memory.
     fence: Option<SharedFence>,
+    /// The launches with partial sums and counters that graphs alone use: in one, its products follow each other as they do in their
+    /// stream, without events between them. Present if nothing else is shared.
+    in_graphs: Option<InGraphs>,
     /// Partial sums and counters, which the launches name.
     _dots: Dots,
     own: Stock<Room<T>>,
     entries: u32,
     touched: Vec<Extent>,
+}
+
+/// Launches of products that are captured into graphs.
+#[derive(Debug)]
+struct InGraphs {
+    launches: Vec<PartLaunch>,
+    /// Partial sums and counters, which the launches name.
+    _dots: Dots,
 }
 
 #[derive(Debug)]
@@ -143,21 +154,24 @@ impl<T: Scalar> GpuEpilogue<T> {
         let Some(module) = gpu.with_epilogue(candidate, matrix.offset_bytes(), epilogue)? else {
             return Ok(None);
         };
-        let dots = partials_and_counters(gpu, epilogue, blocks)?;
-        let mut launches = Vec::new();
-        let mut before = 0;
-        for planned in &planned {
-            let mut launch = part_launch(&module, planned, candidate.block, matrix, 0);
-            launch.words.extend(words_of_dots(epilogue, before, blocks, &dots));
-            before += u64::from(planned.grid);
-            launches.push(launch);
-        }
-        let fence = match fence {
-            None if has_dots => Some(gpu.shared_fence()?),
-            of_product => of_product.cloned(),
+        let launches = || -> Result<(Vec<PartLaunch>, Dots), DeviceError> {
+            let dots = partials_and_counters(gpu, epilogue, blocks)?;
+            let mut before = 0;
+            let launch = |planned: &PlannedLaunch| {
+                let mut launch = part_launch(&module, planned, candidate.block, matrix, 0);
+                launch.words.extend(words_of_dots(epilogue, before, blocks, &dots));
+                before += u64::from(planned.grid);
+                launch
+            };
+            Ok((planned.iter().map(launch).collect(), dots))
         };
-        let way = Way::InLaunch(launches, Arc::clone(identity));
-        Ok(Some(Self::of(host, epilogue, way, fence, dots, 0)))
+        let (own, dots) = launches()?;
+        let way = Way::InLaunch(own, Arc::clone(identity));
+        let mut made = Self::of(host, epilogue, way, fence.cloned(), dots, 0);
+        if has_dots && fence.is_none() {
+            made.fence_dots(launches()?)?;
+        }
+        Ok(Some(made))
     }
 
     /// In a launch behind any product.
@@ -181,10 +195,24 @@ impl<T: Scalar> GpuEpilogue<T> {
         epilogue: &Epilogue,
         identity: &Arc<()>,
     ) -> Result<Self, DeviceError> {
-        let (launch, dots) = Self::pass(host, epilogue, LaunchArg::X)?;
-        let fence = (!epilogue.dots().is_empty()).then(|| host.gpu.shared_fence()).transpose()?;
-        let way = Way::InLaunch(launch.into_iter().collect(), Arc::clone(identity));
-        Ok(Self::of(host, epilogue, way, fence, dots, 0))
+        let pass = || -> Result<(Vec<PartLaunch>, Dots), DeviceError> {
+            let (launch, dots) = Self::pass(host, epilogue, LaunchArg::X)?;
+            Ok((launch.into_iter().collect(), dots))
+        };
+        let (launches, dots) = pass()?;
+        let way = Way::InLaunch(launches, Arc::clone(identity));
+        let mut made = Self::of(host, epilogue, way, None, dots, 0);
+        if !epilogue.dots().is_empty() {
+            made.fence_dots(pass()?)?;
+        }
+        Ok(made)
+    }
+
+    /// Orders products by what they share, partial sums and counters; those of graphs are others.
+    fn fence_dots(&mut self, (launches, dots): (Vec<PartLaunch>, Dots)) -> Result<(), DeviceError> {
+        self.fence = Some(self.gpu.shared_fence()?);
+        self.in_graphs = Some(InGraphs { launches, _dots: dots });
+        Ok(())
     }
 
     /// The launch that computes the lines from sums in memory; none without rows and dot products.
@@ -228,6 +256,7 @@ impl<T: Scalar> GpuEpilogue<T> {
             size: host.size,
             way,
             fence,
+            in_graphs: None,
             _dots: dots,
             own: Stock::of(Vec::new()),
             entries: host.entries + more_entries,
@@ -248,6 +277,14 @@ impl<T: Scalar> GpuEpilogue<T> {
         stream: Option<Stream<'_>>,
     ) -> Result<(), DeviceError> {
         let v = Vectors { x: x.address, y, alpha: 1.0, beta: 0.0 };
+        if let (Some(InGraphs { launches, .. }), Some(captured)) = (&self.in_graphs, stream)
+            && self.gpu.gpu().is_captured(captured)?
+        {
+            // SAFETY: as the caller promises; the matrix is that of the product, as it was asked.
+            return launches
+                .iter()
+                .try_for_each(|launch| unsafe { launch.queue(&v, words.as_slice(), stream) });
+        }
         fenced(self.fence.as_ref(), stream, || match &self.way {
             // SAFETY: as the caller promises; the matrix is that of the product, as it was asked.
             Way::InLaunch(launches, _) => unsafe {

@@ -38,6 +38,14 @@ pub trait Gpu: Debug + Send + Sync {
     /// A failed call.
     fn fence(&self) -> Result<Box<dyn Fence>, DeviceError>;
 
+    /// Returns whether what is queued in `stream` becomes part of a graph, which runs later.
+    ///
+    /// # Errors
+    /// A failed call.
+    fn is_captured(&self, _stream: Stream<'_>) -> Result<bool, DeviceError> {
+        Ok(false)
+    }
+
     /// Waits for everything queued in its own stream. Failures of kernels are reported here.
     ///
     /// # Errors

@@ -145,6 +145,28 @@ impl Epilogue {
     /// # Errors
     /// [`EpilogueError::Line`], [`EpilogueError::Name`], [`EpilogueError::TooMany`].
     pub fn try_new(line: &str, vectors: &[&str], scalars: &[&str]) -> Result<Self, EpilogueError> {
+        Self::of_lines(line, vectors, scalars, &[])
+    }
+
+    /// The same with further outputs, name and line of each: all lines may read their old entries, that of y, too.
+    ///
+    /// ```
+    /// use sparsight_kernels::Epilogue;
+    /// // A step of CG: y is p, and q and r are renewed from the old p, q and r.
+    /// let step = [("q", "s + beta * q[i]"), ("r", "r[i] - alpha * (s + beta * q[i])")];
+    /// let step = Epilogue::of_lines("r[i] + beta * y[i]", &[], &["alpha", "beta"], &step)?;
+    /// assert_eq!(step.outputs().len(), 2);
+    /// # Ok::<(), sparsight_kernels::EpilogueError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Epilogue::try_new`].
+    pub fn of_lines(
+        line: &str,
+        vectors: &[&str],
+        scalars: &[&str],
+        outputs: &[(&str, &str)],
+    ) -> Result<Self, EpilogueError> {
         let mut made = Self {
             line: line.to_owned(),
             vectors: Vec::new(),
@@ -162,7 +184,13 @@ impl Epilogue {
             made.check_name(name)?;
             made.scalars.push((*name).to_owned());
         }
+        at_most("outputs", MOST_OUTPUTS, outputs.len())?;
+        for (name, line) in outputs {
+            made.check_name(name)?;
+            made.outputs.push(Output { name: (*name).to_owned(), line: (*line).to_owned() });
+        }
         made.check_line(line, false)?;
+        outputs.iter().try_for_each(|(_, line)| made.check_line(line, true))?;
         Ok(made)
     }
 
@@ -509,5 +537,24 @@ mod tests {
         );
         assert!(Epilogue::product().with_output("w", "q[i]").is_err());
         assert!(Epilogue::try_new("y[i] + s", &[], &[]).unwrap().reads_y());
+    }
+
+    #[test]
+    fn lines_that_are_given_together_read_the_old_entries_of_all_outputs() {
+        let of = |line: &str, outputs: &[(&str, &str)]| Epilogue::of_lines(line, &[], &["beta"], outputs);
+        let step = of("r[i] + beta * y[i]", &[("q", "s + q[i] * r[i]"), ("r", "out - q[i]")]).unwrap();
+        assert!(step.reads_y() && step.outputs().len() == 2);
+        // Each is read and written, and y was read.
+        assert_eq!(step.bytes(10, 8), 5 * 80);
+        for (line, outputs, why) in [
+            ("r[i]", &[("q", "s")][..], "r is none of its vectors"),
+            ("out", &[("q", "s")], "`out`"),
+            ("s", &[("beta", "s")], "another operand"),
+            ("s", &[("q", "s"), ("q", "s")], "another operand"),
+            ("s", &[("a", "s"), ("b", "s"), ("c", "s"), ("d", "s")], "at most 3 outputs"),
+        ] {
+            let refused = of(line, outputs).unwrap_err().to_string();
+            assert!(refused.contains(why), "{line}: {refused}");
+        }
     }
 }

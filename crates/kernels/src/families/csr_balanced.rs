@@ -20,6 +20,8 @@ pub(super) static FAMILY: Family = Family {
     knobs: &[Knob { letter: 'i', meaning: "rows and non-zeros of a tile" }],
     variants: || TileShape::ALL.map(|shape| [shape.items, 0, 0]).to_vec(),
     retired: |[items, ..]| items == 256,
+    // Longer rows than a tile are cut.
+    shares_rows: |[items, ..], f| f.row_max > items.into(),
     format: |[items, ..]| Format::of("csr-balanced", [items, 0]),
     run: |_| Run::Launches(&RECIPE),
     cpu: Some(CpuProducts { f32: product, f64: product }),

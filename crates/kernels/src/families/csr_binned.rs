@@ -15,6 +15,8 @@ use sparsight_matrix::{BinCounts, BinnedCsr, CsrWith, Format, NumberOf, Scalar};
 pub(super) static FAMILY: Family = Family {
     name: "csr-binned",
     summary: "teams of threads per row of CSR, larger ones for longer rows",
+    // Longer rows are cut into segments.
+    shares_rows: |_, f| f.row_max > BinCounts::LONGEST[0],
     format: |_| Format::of("csr-binned", [0; 2]),
     run: |_| Run::Launches(&RECIPE),
     cpu: Some(CpuProducts { f32: product, f64: product }),

@@ -14,7 +14,7 @@ Nothing but :func:`Plan.prepare` with a ``"cuda:N"`` needs a GPU.
 """
 
 from ._core import VERSION as __version__
-from ._errors import BadMatrix, BadVector, Infeasible, NoGpu, NoProfile, SparsightError
+from ._errors import BadEpilogue, BadMatrix, BadVector, Infeasible, NoGpu, NoProfile, SparsightError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,12 +22,13 @@ if TYPE_CHECKING:
     from ._distributed import DistributedOperator, Piece
     from ._matrix import Matrix, gallery, read
     from ._on_gpus import OnGpus, Scaling
-    from ._operator import Operator
+    from ._operator import Operator, identity
     from ._plan import Plan, plan
     from ._ranks import RankOperator
 
 __all__ = [
     "Advice",
+    "BadEpilogue",
     "BadMatrix",
     "BadVector",
     "Candidate",
@@ -47,6 +48,7 @@ __all__ = [
     "advise",
     "calibrate",
     "gallery",
+    "identity",
     "plan",
     "profiles",
     "read",
@@ -68,6 +70,7 @@ _WHERE = {
     "gallery": "_matrix",
     "read": "_matrix",
     "Operator": "_operator",
+    "identity": "_operator",
     "Plan": "_plan",
     "RankOperator": "_ranks",
     "plan": "_plan",

@@ -54,6 +54,14 @@ class Candidate:
         Quantities in which the matrix lies outside what was measured.
     model : str
         Model that predicted it.
+    iteration_s, iteration_low_s, iteration_high_s : float or None
+        Seconds of an iteration of the solver that ``iteration`` named, and the ends of its 90 % interval; else None, as what follows.
+    in_products_s : float or None
+        Seconds of that in its products.
+    launches : int or None
+        Launches of an iteration.
+    vector_bytes : int or None
+        Bytes of vectors that an iteration reads and writes beside its products.
     """
 
     __slots__ = (
@@ -67,13 +75,19 @@ class Candidate:
         "high_s",
         "id",
         "in_all_s",
+        "in_products_s",
+        "iteration_high_s",
+        "iteration_low_s",
+        "iteration_s",
         "kernel",
+        "launches",
         "low_s",
         "memory_bytes",
         "model",
         "pays_off_after",
         "predicted_s",
         "threads_per_row",
+        "vector_bytes",
         "vendor",
     )
 
@@ -87,13 +101,19 @@ class Candidate:
     high_s: float
     id: str
     in_all_s: float | None
+    in_products_s: float | None
+    iteration_high_s: float | None
+    iteration_low_s: float | None
+    iteration_s: float | None
     kernel: str
+    launches: int | None
     low_s: float
     memory_bytes: int
     model: str
     pays_off_after: int | None
     predicted_s: float
     threads_per_row: int | None
+    vector_bytes: int | None
     vendor: bool
 
     def __init__(self, fields):
@@ -212,6 +232,13 @@ class Advice:
         return self.to_dict().get("narrowing")
 
     @property
+    def iteration(self) -> dict[str, Any] | None:
+        """The solver by whose iteration candidates are ranked: ``name``, and for ``"pdhg"`` ``transposed``, the candidate for products
+        with A^T (``id``, ``predicted_s``, ``low_s``, ``high_s``, ``memory_bytes``). None if they are ranked by products.
+        """
+        return self.to_dict().get("iteration")
+
+    @property
     def products(self) -> int | None:
         """Products to come, by all of which candidates are ranked; None if one product counts."""
         return self.to_dict().get("products")
@@ -231,6 +258,8 @@ class Advice:
         use = self[verdict["recommended"]]
         number = self.products
         in_all = "" if number is None else " in all"
+        if self.iteration:
+            return self._sentence_of_iteration(use, number)
 
         def taken(one):
             return one.predicted_s if one.in_all_s is None else one.in_all_s
@@ -265,6 +294,15 @@ class Advice:
         change = f" {verdict['break_even']}" if "break_even" in verdict else ""
         return f"{words} {use.id}, {duration(use.predicted_s)} a product{cost}.{predicted}{change}"
 
+    def _sentence_of_iteration(self, use, number):
+        solver, turned = self.iteration["name"], self.iteration.get("transposed")
+        both = f" and, for A^T, {turned['id']}" if turned else ""
+        cost = "" if use.in_all_s is None else f"; {duration(use.in_all_s)} in all for {number:,} with conversion and upload"
+        return (
+            f"Use {use.id}{both}, {duration(use.iteration_s)} an iteration of {solver} ({duration(use.iteration_low_s)} to "
+            f"{duration(use.iteration_high_s)}), {duration(use.in_products_s)} of it in products{cost}."
+        )
+
     def _heading(self):
         answer = self.to_dict()
         matrix, device = answer["matrix"], answer["device"]
@@ -294,7 +332,8 @@ class Advice:
         now = self.verdict.get("run_now", {})
         for one in self._shown():
             fraction = one.bandwidth_fraction
-            pays = "never" if one.pays_off_after is None else f"{one.pays_off_after:,} products"
+            what = "products" if one.iteration_s is None else "iterations"
+            pays = "never" if one.pays_off_after is None else f"{one.pays_off_after:,} {what}"
             if one.id == now.get("id") and now["kind"] != "scipy":
                 pays = "run now"
             yield (
@@ -362,6 +401,7 @@ def advise(
     dtype: Any = None,
     values: Any = None,
     from_: str | None = None,
+    iteration: str | None = None,
 ) -> Advice:
     """Predicts how fast y = A x is in every storage format, kernel and block size, and ranks them. Nothing is run.
 
@@ -386,6 +426,9 @@ def advise(
     from_ : str, optional
         Present implementation, from which break-evens are counted: ``"cusparse-csr"``, any kernel or candidate, or ``"scipy"`` (its CSR on
         one thread of this processor, once that is calibrated). By default cuSPARSE's CSR, for a processor the best plain CSR.
+    iteration : str, optional
+        Ranks by an iteration of a solver around the product: ``"cg"``, ``"bicgstab"`` or ``"pdhg"`` (for linear programs; it multiplies
+        with A^T, too). ``products`` then counts iterations. docs/solvers.md of the project says what an iteration is.
 
     Returns
     -------
@@ -405,8 +448,11 @@ def advise(
     >>> mixed = sparsight.advise(A, device="nvidia-h200", values="f32")
     >>> mixed.narrowing["changed"]                          # of a stencil every value is a float32 already
     0
+    >>> best = sparsight.advise(A, device="nvidia-h200", iteration="cg").best
+    >>> best.launches, best.predicted_s == best.in_products_s < best.iteration_s
+    (2, True)
     """
-    return advice_of(as_matrix(A, or_places=True), products, device, model, dtype, mixed(values), from_)
+    return advice_of(as_matrix(A, or_places=True), products, device, model, dtype, mixed(values), iteration, from_)
 
 
 def mixed(values):
@@ -418,9 +464,11 @@ def mixed(values):
     return True
 
 
-def advice_of(matrix, products, device, model, dtype, is_mixed=False, from_=None):
+def advice_of(matrix, products, device, model, dtype, is_mixed=False, iteration=None, from_=None):
     """Advice for a :class:`Matrix`."""
     number = None if products is None else _whole(products)
+    if iteration is not None and from_ is not None:
+        raise SparsightError("from_ with an iteration", "break-evens of iterations are counted from cuSPARSE's CSR: leave from_ out")
     if device is None:
         _say_whom_it_is_for()
     else:
@@ -428,7 +476,7 @@ def advice_of(matrix, products, device, model, dtype, is_mixed=False, from_=None
     asked = matrix._with_values() if is_mixed else matrix._core
 
     def advise():
-        return Advice(_core.advise(asked, matrix.name, device, number, model, short(dtype), is_mixed, from_), matrix)
+        return Advice(_core.advise(asked, matrix.name, device, number, model, short(dtype), is_mixed, from_, iteration), matrix)
 
     try:
         return advise()

@@ -65,6 +65,25 @@ class Prepared:
     def free(self) -> None: ...
 
 @final
+class EpilogueProduct:
+    @property
+    def is_in_launch(self) -> bool: ...
+    def multiply_host(
+        self, x: Any, y: Any, vectors: list[Any], outputs: list[Any], scalars: list[float], dots: Any | None
+    ) -> None: ...
+    def multiply_on_device(
+        self,
+        x: tuple[int, int],
+        y: tuple[int, int],
+        vectors: list[tuple[int, int]],
+        outputs: list[tuple[int, int]],
+        scalars: list[float | tuple[int]],
+        dots: tuple[int, int] | None,
+        stream_handle: int | None,
+    ) -> None: ...
+    def free(self) -> None: ...
+
+@final
 class Piece:
     def __len__(self) -> int: ...
     @property
@@ -125,10 +144,17 @@ def advise(
     dtype: str | None,
     mixed: bool = False,
     run_now: str | None = None,
+    iteration: str | None = None,
 ) -> Advice: ...
 def prepare(
     matrix: Matrix, advice: Advice, device: str, candidate: str | None, tries: int, updates: bool
 ) -> Prepared: ...
+def prepare_identity(rows: int, device: str, dtype: str) -> Prepared: ...
+def with_epilogue(
+    prepared: Prepared,
+    line: str,
+    named: tuple[list[str], list[str], list[tuple[str, str]], list[tuple[str, str]]],
+) -> EpilogueProduct: ...
 def on_gpus(
     matrix: Matrix, advice: Advice, counts: list[int], parts: Any | None, links: str | PathLike[str] | None
 ) -> str: ...

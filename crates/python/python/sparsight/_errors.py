@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["BadMatrix", "BadVector", "Infeasible", "NoGpu", "NoProfile", "SparsightError"]
+__all__ = ["BadEpilogue", "BadMatrix", "BadVector", "Infeasible", "NoGpu", "NoProfile", "SparsightError"]
 
 
 class SparsightError(Exception):
@@ -49,3 +49,7 @@ class Unsorted(BadMatrix):
 
 class BadVector(SparsightError, ValueError):
     """A vector of the wrong type, length, strides or device; nothing was launched."""
+
+
+class BadEpilogue(SparsightError, ValueError):
+    """A line of an epilogue that is no expression of its operands, with what the compiler says about it."""

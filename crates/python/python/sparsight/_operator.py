@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import itertools
+import re
 import sys
 import threading
 import time
 import warnings
 import weakref
+from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from . import _core, _vectors
+from . import _core, _epilogue, _vectors
 from ._advice import advice_of, duration
-from ._errors import BadMatrix, BadVector, SparsightError
-from ._matrix import Matrix
+from ._errors import BadEpilogue, BadMatrix, BadVector, SparsightError
+from ._libraries import tell_where_libraries_are
+from ._matrix import Matrix, short
 from ._products import Products, of_column
 
-__all__ = ["Operator", "numbered"]
+__all__ = ["Operator", "identity", "numbered"]
 
 
 # What torch hands round are tensors and numbers: there an operator is known by one, which it has from the beginning, since a function
@@ -113,6 +117,7 @@ class Operator(Products):
         # Looked up once: it is asked for with each product.
         self._multiply_on_device = core.multiply_on_device
         self._turned, self._order, self._transposed, self._unplanned = turned, order, None, unplanned
+        self._epilogues: dict[Any, Any] = {}
         self._changing = threading.Lock()
         self._number = next(_numbers)
         numbered[self._number] = self
@@ -148,9 +153,18 @@ class Operator(Products):
         return self._core.measured_s
 
     def matvec(
-        self, x: Any, out: Any = None, alpha: float = 1.0, beta: float = 0.0, stream: Any = None
+        self,
+        x: Any,
+        out: Any = None,
+        alpha: float = 1.0,
+        beta: float = 0.0,
+        stream: Any = None,
+        *,
+        epilogue: str | None = None,
+        outputs: dict[str, str] | None = None,
+        **operands: Any,
     ) -> Any:
-        """y = alpha A x + beta y.
+        """y = alpha A x + beta y, or what a line makes of the sums of A x.
 
         Parameters
         ----------
@@ -163,6 +177,15 @@ class Operator(Products):
             Where it is queued: a handle, a stream of CuPy or torch, or an object with ``__cuda_stream__``. By default the stream
             that is current in the library of ``x``. With another stream give ``out``, and keep it and ``x`` until it is done.
             Vectors on the host take none: their product has ended when ``matvec`` returns.
+        epilogue : str, optional
+            An expression of C for ``y[i]``, computed in the launch of the product by kernels that write each row once (docs/epilogues.md
+            of the project): ``"s * d[i] + beta * z[i]"`` with ``s`` the sum of row i, vectors at ``[i]``, scalars, and ``y[i]``, the old
+            entry of ``out``.
+        outputs : dict of str, optional
+            Further vectors that are written: name and line, in which ``out`` is the new ``y[i]``. At most three.
+        **operands
+            What the lines name: vectors with an entry for each row, of the kind of ``x``; scalars, as numbers or as one float64 in an array on
+            the GPU, which is read when the product runs. ``alpha`` and ``beta`` are scalars, too, where a line names them.
 
         Returns
         -------
@@ -173,6 +196,8 @@ class Operator(Products):
         ------
         BadVector
             Which vector does not fit, and why; nothing was launched.
+        BadEpilogue
+            A line that does not compile, with what the compiler says; on a processor, one that it does not compute.
 
         Examples
         --------
@@ -182,18 +207,75 @@ class Operator(Products):
         >>> x, y = np.ones(100), np.ones(100)
         >>> float(op.matvec(x, out=y, alpha=2.0, beta=-1.0).sum())     # 2 A x - y
         -20.0
+        >>> d = np.full(100, 0.5)
+        >>> float(op.matvec(x, out=y, epilogue="s * d[i] + tau * y[i]", d=d, tau=0.0).sum())
+        20.0
         """
+        if epilogue is not None:
+            return _epilogue.multiply(self, x, out, epilogue, outputs, _scaled(epilogue, outputs, operands, alpha, beta), (), None, stream)[0]
+        if outputs or operands:
+            raise BadEpilogue(f"{next(iter(outputs or operands))} without an epilogue", 'epilogue="s" is the product as it is')
         if getattr(x, "ndim", 1) == 2 and x.shape[1] == 1:
             if stream is not None:
                 raise BadVector("a column and a stream: it is copied in the current one", "x.ravel() is a vector")
             return of_column(x, lambda vector: self.matvec(vector, out, alpha, beta))
         return _vectors.kind_of(x).multiply(self, x, out, alpha, beta, stream)
 
-    def rmatvec(
-        self, x: Any, out: Any = None, alpha: float = 1.0, beta: float = 0.0, stream: Any = None
+    def matvec_dot(
+        self,
+        x: Any,
+        out: Any,
+        with_: Sequence[Any],
+        *,
+        dots: Any = None,
+        epilogue: str = "s",
+        outputs: dict[str, str] | None = None,
+        alpha: float = 1.0,
+        beta: float = 0.0,
+        stream: Any = None,
+        **operands: Any,
     ) -> Any:
-        """y = alpha A^T x + beta y, as ``op.T.matvec``."""
-        return self.T.matvec(x, out, alpha, beta, stream)
+        """y = A x, or what a line makes of it, and up to three dot products over all rows.
+
+        The sums have one order: the same product gives the same bits on every run. They are added up in the launch of the product where
+        its kernel writes each row once, else in one behind it.
+
+        Parameters
+        ----------
+        x, out
+            As for :meth:`matvec`; ``out`` is written.
+        with_ : sequence
+            Of what dot products are: a vector ``v`` for ``(y, v)`` with the new y, a pair for another one. Vectors are arrays with an entry
+            for each row, ``x`` and ``out`` among them (``out``: the new y), or names: of an operand or output, ``"x"``, ``"y"``, ``"s"``
+            (the sums of A x).
+        dots : array, optional
+            Where they go: ``(len(with_),)`` in float64, of the kind of ``x``. A new one without, which a CUDA graph has no use for.
+        epilogue, outputs, alpha, beta, stream, **operands
+            As for :meth:`matvec`.
+
+        Returns
+        -------
+        array
+            The dot products, where the vectors lie. On a GPU they are not waited for.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import sparsight
+        >>> op = sparsight.plan(sparsight.gallery("stencil2d,n=10")).prepare("cpu")
+        >>> p, q = np.ones(100), np.empty(100)
+        >>> pq, pp = op.matvec_dot(p, out=q, with_=[p, (p, p)])          # q = A p, (q, p) and (p, p)
+        >>> float(pq), float(pp)
+        (40.0, 100.0)
+        """
+        named = _scaled(epilogue, outputs, operands, alpha, beta)
+        return _epilogue.multiply(self, x, out, epilogue, outputs, named, with_, dots, stream)[1]
+
+    def rmatvec(
+        self, x: Any, out: Any = None, alpha: float = 1.0, beta: float = 0.0, stream: Any = None, **more: Any
+    ) -> Any:
+        """y = alpha A^T x + beta y, as ``op.T.matvec``, with an epilogue as well."""
+        return self.T.matvec(x, out, alpha, beta, stream, **more)
 
     def rmatmat(self, X: Any) -> Any:
         """A^T X, column by column."""
@@ -332,6 +414,9 @@ class Operator(Products):
 
         A CUDA graph into which a product was captured must not be replayed after this, nor after the operator is gone.
         """
+        _epilogue.free(self)
+        if self._transposed is not None:
+            _epilogue.free(self._transposed)
         self._core.free()
         self._unplanned = None
         if self._turned is not None:
@@ -347,6 +432,53 @@ class Operator(Products):
         rows, columns = self.shape
         freed = ", freed" if self._core.is_freed else ""
         return f"<sparsight.Operator {rows:,} x {columns:,} {self.candidate} on {self.device}{freed}>"
+
+
+def identity(rows: int, device: str = "cuda:0", dtype: Any = np.float64) -> Operator:
+    """The operator of the identity matrix, in no memory: with an epilogue, an update of vectors in one launch.
+
+    Parameters
+    ----------
+    rows : int
+        Entries of the vectors.
+    device : str
+        ``"cuda:0"``, ``"cuda:1"``, ... or ``"cpu"``.
+    dtype : optional
+        float32 or float64.
+
+    Returns
+    -------
+    Operator
+        In its lines ``s`` is the entry of ``x``, which no line writes; ``y[i]``, and entries of outputs, are the old ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sparsight
+    >>> update = sparsight.identity(3, "cpu")
+    >>> q, p, r, x0 = np.ones(3), np.ones(3), np.full(3, 4.0), np.zeros(3)
+    >>> lines = {"x0": "x0[i] + alpha * p[i]"}
+    >>> rr = update.matvec_dot(q, r, ["y"], epilogue="y[i] - alpha * s", outputs=lines, x0=x0, p=p, alpha=2.0)
+    >>> r.tolist(), x0.tolist(), float(rr[0])
+    ([2.0, 2.0, 2.0], [2.0, 2.0, 2.0], 12.0)
+    """
+    device = str(device)
+    if device != "cpu":
+        tell_where_libraries_are()
+    core = _core.prepare_identity(rows, device, short(dtype) or "f64")
+    about = SimpleNamespace(dtype=np.dtype(np.float32 if short(dtype) == "f32" else np.float64), shape=(rows, rows), nnz=rows, _keeps_order=False)
+    return Operator(core, Prepared(about), turned=(core, Prepared(about, is_transposed=True)))
+
+
+def _scaled(line, outputs, operands, alpha, beta):
+    """Operands of a line, with alpha and beta if it names them."""
+    words = set(re.findall(r"[A-Za-z_]\w*", " ".join(map(str, (line, *(outputs or {}).values())))))
+    for name, value, default in (("alpha", alpha, 1.0), ("beta", beta, 0.0)):
+        if name in words:
+            operands = {**operands, name: value}
+        elif value is not default and value != default:
+            raise BadEpilogue(f"{name} and an epilogue that does not name it", f"write it into the line: {name} * s")
+    return operands
 
 
 def _warn(text):

@@ -257,6 +257,7 @@ def plan(
     model: str | None = None,
     dtype: Any = None,
     values: Any = None,
+    iteration: str | None = None,
 ) -> Plan:
     """The candidate that is predicted to be the best for a matrix.
 
@@ -279,6 +280,8 @@ def plan(
     values : "f32", optional
         As for :func:`advise`: a candidate whose values are stored in float32 is taken where it is the best. x and y stay float64, and
         ``plan.advice.narrowing`` says what y loses. New values (``update_values``) are float64, and rounded likewise.
+    iteration : str, optional
+        As for :func:`advise`: the candidate is the best for an iteration of that solver.
 
     Returns
     -------
@@ -299,7 +302,7 @@ def plan(
     """
     is_mixed = mixed(values)
     matrix = as_matrix(A, dtype)
-    asked = (products, device, model, None, is_mixed)
+    asked = (products, device, model, None, is_mixed, iteration)
     made = Plan(matrix, advice_of(matrix, *asked), asked)
     if transpose:
         turned = matrix._transposed()

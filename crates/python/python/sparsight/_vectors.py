@@ -91,6 +91,20 @@ def refuse_mask(what, array):
         raise BadVector(f"{what} has a mask", "a product takes all entries: give the array without its mask, .filled(0) or .data")
 
 
+def number_of(what, value):
+    """A scalar of an epilogue as float: a number, or an array with one entry."""
+    try:
+        return float(value.item() if hasattr(value, "item") else value)
+    except (TypeError, ValueError):
+        raise BadVector(f"{what} is no number: {type(value).__name__}", "a name without [i] is a scalar; vectors are read as d[i]") from None
+
+
+def refused_scalar(what, got, shape):
+    return BadVector(
+        f"the scalar {what} is {got} with the shape {tuple(shape)}", "a scalar on the GPU is one float64, whatever the vectors are: what matvec_dot gives"
+    )
+
+
 def contiguous(array):
     """A copy without gaps, if there are any."""
     if hasattr(array, "contiguous"):
@@ -130,6 +144,29 @@ class Numpy:
             Numpy.check("out", out, rows, operator)
         operator._core.multiply_host(x, out, alpha, beta)
         return out
+
+    @staticmethod
+    def is_on_host(x):
+        return True
+
+    @staticmethod
+    def place(what, array, x, length, operator):
+        if not isinstance(array, np.ndarray):
+            raise refused_kind(what, array, x)
+        Numpy.check(what, array, length, operator)
+        return array
+
+    @staticmethod
+    def new(x, length, operator):
+        return np.empty(length, operator.dtype)
+
+    @staticmethod
+    def scalar(what, value, x, operator):
+        return number_of(what, value)
+
+    @staticmethod
+    def will_write(*arrays):
+        pass
 
     @staticmethod
     def update(operator, values):
@@ -189,9 +226,36 @@ class CuPy:
             if not isinstance(out, self.cupy.ndarray):
                 raise refused_kind("out", out, x)
             target = self.address("out", out, rows, operator)
-        handle = self.current(operator._index).ptr if stream is None else stream_handle(stream)
-        operator._multiply_on_device(source, columns, target, rows, alpha, beta, handle)
+        operator._multiply_on_device(source, columns, target, rows, alpha, beta, self.handle(operator, stream))
         return out
+
+    def handle(self, operator, stream):
+        return self.current(operator._index).ptr if stream is None else stream_handle(stream)
+
+    @staticmethod
+    def is_on_host(x):
+        return False
+
+    def place(self, what, array, x, length, operator):
+        if not isinstance(array, self.cupy.ndarray):
+            raise refused_kind(what, array, x)
+        return self.address(what, array, length, operator)
+
+    def new(self, x, length, operator):
+        return self.empty(length, operator)
+
+    def scalar(self, what, value, x, operator):
+        if not isinstance(value, self.cupy.ndarray):
+            return number_of(what, value)
+        if value.size != 1 or value.dtype != np.float64:
+            raise refused_scalar(what, value.dtype, value.shape)
+        if value.data.device_id != operator._index:
+            raise refused_device(what, f"cuda:{value.data.device_id}", operator)
+        return (value.data.ptr,)
+
+    @staticmethod
+    def will_write(*arrays):
+        pass
 
     def update(self, operator, values):
         operator._core.update_on_device(self.address("values", values, operator.nnz, operator), operator.nnz)
@@ -276,9 +340,42 @@ class Torch:
         if not x.is_cuda:
             operator._core.multiply_host(x.detach().numpy(), out.detach().numpy(), alpha, beta)
             return out
-        handle = self.current(operator._index) if stream is None else stream_handle(stream)
-        operator._multiply_on_device(source, columns, target, rows, alpha, beta, handle)
+        operator._multiply_on_device(source, columns, target, rows, alpha, beta, self.handle(operator, stream))
         return out
+
+    def handle(self, operator, stream):
+        return self.current(operator._index) if stream is None else stream_handle(stream)
+
+    @staticmethod
+    def is_on_host(x):
+        return not x.is_cuda
+
+    def place(self, what, array, x, length, operator):
+        if not isinstance(array, self.torch.Tensor):
+            raise refused_kind(what, array, x)
+        if array.requires_grad and self.torch.is_grad_enabled():
+            raise BadVector(f"{what} requires a gradient, which an epilogue does not give", f"{what}.detach() needs none")
+        address = self.address(what, array, length, operator)
+        if array.is_cuda != x.is_cuda:
+            raise refused_device(what, str(array.device), operator)
+        return address if array.is_cuda else array.detach().numpy()
+
+    def new(self, x, length, operator):
+        return x.new_empty(length, dtype=self.types[operator.dtype])
+
+    def scalar(self, what, value, x, operator):
+        if not isinstance(value, self.torch.Tensor) or not value.is_cuda:
+            return number_of(what, value)
+        if value.numel() != 1 or value.dtype != self.torch.float64:
+            raise refused_scalar(what, value.dtype, tuple(value.shape))
+        if not x.is_cuda or value.get_device() != operator._index:
+            raise refused_device(what, str(value.device), operator)
+        return (value.data_ptr(),)
+
+    def will_write(self, *tensors):
+        # What kept one of them for a gradient is to notice.
+        for tensor in tensors:
+            self.torch.autograd.graph.increment_version(tensor)
 
     def update(self, operator, values):
         values = values.detach()

@@ -2,17 +2,20 @@
 //!
 //! ```text
 //! Advisor::advise -> Advice    ranked candidates, refusals
+//! Advisor::advise_iteration     the same by the time of an iteration of a solver
 //! run_now, run_now_name        what is run today, from which break-evens are counted
 //! verdict                      the candidate to use, and what it gains, in one sentence
 //! reasons/, reason             what about the matrix costs time, in one sentence
 //! ```
 
+mod iteration;
 mod reason;
 mod reasons;
 mod run_now;
 mod run_now_name;
 mod verdict;
 
+pub use iteration::{ByIteration, Transposed};
 pub use reason::{Before, Reason};
 pub use reasons::Told;
 pub use run_now::{RunNow, RunNowKind};
@@ -26,7 +29,7 @@ use crate::{Error, Profile};
 use serde::Serialize;
 use sparsight_kernels::{Candidate, DeviceKind, feasible, useful_bytes};
 use sparsight_matrix::{Bytes, Dtype, Features, Infeasible, Limits, Seconds};
-use sparsight_model::{PlacementRule, Prediction, RowLengthRule};
+use sparsight_model::{IterationTime, PlacementRule, Prediction, RowLengthRule};
 use std::fmt;
 
 /// The question.
@@ -74,6 +77,8 @@ pub struct Advice {
     pub is_empty: bool,
     /// Present implementation, from which break-evens are counted; `None` if no CSR is ranked and no other one was named.
     pub run_now: Option<RunNow>,
+    /// The iteration by which it is ranked; `None` if by products.
+    pub iteration: Option<ByIteration>,
 }
 
 /// A candidate with its prediction.
@@ -100,16 +105,24 @@ pub struct Advised {
     #[serde(rename = "conversion_s", skip_serializing_if = "Option::is_none")]
     pub preparation: Option<Seconds>,
     /// Products after which it has caught up with [`Advice::run_now`], both with conversion and upload. `Some(0)` for that
-    /// itself; `None` if never.
+    /// itself; `None` if never. Iterations where these are ranked by.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pays_off_after: Option<u64>,
+    /// Time of an iteration; `None` if candidates are ranked by products.
+    #[serde(flatten)]
+    pub iteration: Option<IterationTime>,
 }
 
 impl Advised {
-    /// Conversion, upload and `products` products; a preparation that was not measured counts as nothing.
+    /// Time by which it is ranked: of an iteration where candidates are ranked by these, else of a product.
+    pub fn ranked_by(&self) -> Seconds {
+        self.iteration.map_or(self.prediction.time, |iteration| iteration.time)
+    }
+
+    /// Conversion, upload and `products` products or iterations; a preparation that was not measured counts as nothing.
     pub fn in_all(&self, products: u64) -> Seconds {
         let preparation = self.preparation.unwrap_or_default().0;
-        Seconds(preparation + products as f64 * self.prediction.time.0)
+        Seconds(preparation + products as f64 * self.ranked_by().0)
     }
 }
 
@@ -197,6 +210,7 @@ impl<'p> Advisor<'p> {
             refused: Vec::new(),
             is_empty,
             run_now: None,
+            iteration: None,
         };
         let (mut possible, mut held) = (Vec::new(), Vec::new());
         let has_mixed = objective.mixed_precision && facts.kind.has_mixed_precision() && dtype == Dtype::F64;
@@ -240,6 +254,7 @@ impl<'p> Advisor<'p> {
                 bandwidth_fraction: (facts.copy_bytes_per_s > 0.0).then(|| rate / facts.copy_bytes_per_s),
                 preparation: self.profile.preparation(&candidate, features, held),
                 pays_off_after: None,
+                iteration: None,
                 prediction,
             });
         }
@@ -247,12 +262,7 @@ impl<'p> Advisor<'p> {
             let missing = Missing::Model { model, dtype };
             return Err(Error::Lacking { profile: self.profile.name.clone(), missing });
         }
-        let cost = |a: &Advised| match objective.products {
-            None => a.prediction.time.0,
-            // What it takes to convert may be unknown, but it is not nothing: such candidates come last.
-            Some(n) => a.preparation.map_or(f64::INFINITY, |p| p.0) + n as f64 * a.prediction.time.0,
-        };
-        advice.ranked.sort_by(|a, b| cost(a).total_cmp(&cost(b)).then(a.candidate.cmp(&b.candidate)));
+        advice.rank(objective.products);
         put_known_first(&mut advice.ranked);
         advice.count_from(advice.usually_run(objective.products));
         Ok(advice)
@@ -293,11 +303,23 @@ fn put_known_first(ranked: &mut [Advised]) {
 }
 
 impl Advice {
+    /// Sorts by one product or iteration, or by all `products` with what it takes to convert.
+    fn rank(&mut self, products: Option<u64>) {
+        let cost = |a: &Advised| match products {
+            None => a.ranked_by().0,
+            // What it takes to convert may be unknown, but it is not nothing: such candidates come last.
+            Some(n) => a.preparation.map_or(f64::INFINITY, |p| p.0) + n as f64 * a.ranked_by().0,
+        };
+        self.ranked.sort_by(|a, b| cost(a).total_cmp(&cost(b)).then(a.candidate.cmp(&b.candidate)));
+    }
+
     /// Counts break-evens from there.
     pub fn count_from(&mut self, run_now: Option<RunNow>) {
-        for Advised { candidate, prediction, preparation, pays_off_after, .. } in &mut self.ranked {
-            let caught_up = |now: RunNow| now.caught_up_after(*candidate, prediction.time, *preparation);
-            *pays_off_after = run_now.and_then(caught_up);
+        for advised in &mut self.ranked {
+            let caught_up = |now: RunNow| {
+                now.caught_up_after(advised.candidate, advised.ranked_by(), advised.preparation)
+            };
+            advised.pays_off_after = run_now.and_then(caught_up);
         }
         self.run_now = run_now;
     }
@@ -326,7 +348,7 @@ impl Advised {
     /// This candidate as the present implementation.
     pub(crate) fn as_run_now(&self, kind: RunNowKind) -> RunNow {
         let Self { candidate, preparation, .. } = *self;
-        RunNow { kind, candidate, time: self.prediction.time, preparation }
+        RunNow { kind, candidate, time: self.ranked_by(), preparation }
     }
 }
 

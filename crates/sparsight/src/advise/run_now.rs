@@ -45,7 +45,7 @@ pub struct RunNow {
     pub kind: RunNowKind,
     /// The candidate, or the one that stands for it.
     pub candidate: Candidate,
-    /// Time of one product.
+    /// Time of one product, or of an iteration where candidates are ranked by these.
     pub time: Seconds,
     /// Time until its first product; `None` if not measured. Of scipy 0: the matrix is where it is multiplied.
     pub preparation: Option<Seconds>,

@@ -39,9 +39,12 @@ impl Verdict<'_> {
     }
 
     /// Number of products from which on changing to the recommended candidate pays off, as a sentence; `None` without a present
-    /// implementation and for a matrix without non-zeros.
+    /// implementation, for a matrix without non-zeros and where candidates are ranked by iterations.
     pub fn break_even(&self) -> Option<String> {
         let (used, now) = (self.recommended(), self.run_now.filter(|_| !self.is_empty)?);
+        if used.iteration.is_some() {
+            return None;
+        }
         if now.is(used.candidate) {
             let what = match now.kind {
                 RunNowKind::VendorsCsr => "cuSPARSE's CSR",
@@ -63,7 +66,7 @@ impl Verdict<'_> {
         Some(match used.pays_off_after {
             Some(0 | 1) => format!("{of_now} {change} pays from the first product on."),
             Some(products) => format!("{of_now} {change} pays from {} products on.", grouped(products)),
-            None if used.prediction.time.0 >= now.time.0 => format!("{of_now} {change} does not pay."),
+            None if used.ranked_by().0 >= now.time.0 => format!("{of_now} {change} does not pay."),
             None => format!("{of_now} it is not known when {change} pays: what it takes was not measured."),
         })
     }
@@ -124,7 +127,7 @@ impl Verdict<'_> {
 impl Advised {
     /// Seconds of one product; with a number of products, of all of them with conversion and upload.
     pub(crate) fn cost(&self, products: Option<u64>) -> f64 {
-        products.map_or(self.prediction.time, |products| self.in_all(products)).0
+        products.map_or(self.ranked_by(), |products| self.in_all(products)).0
     }
 
     /// Seconds until it is ready; infinite where that was not measured.

@@ -4,7 +4,7 @@ use super::{
     Answer, DeviceSummary, MatrixSummary, MeasuredOutcome, NamedCandidate, NextRunAnswer, PlannedMatrix,
     ReorderedAnswer, Structure,
 };
-use crate::advise::{Advised, Reason, RunNow, Verdict, Why};
+use crate::advise::{Advised, ByIteration, Reason, RunNow, Verdict, Why};
 use crate::profile::{Nearby, Provenance};
 use crate::run::Verified;
 use crate::{Advice, Objective, Profile};
@@ -25,6 +25,10 @@ pub struct AdviseAnswer {
     /// Products to come, by all of which candidates are ranked; absent if one product counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub products: Option<u64>,
+    /// The iteration of a solver by which candidates are ranked; absent if by products. `products` are then iterations, and speedups,
+    /// break-evens and `run_now` of the verdict are of these.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub iteration: Option<ByIteration>,
     /// Rule that picked the benchmark matrices for the columns.
     pub placement: PlacementRule,
     /// Statistic of the row lengths that was used.
@@ -248,6 +252,7 @@ impl AdviseAnswer {
             device,
             dtype,
             products,
+            iteration: advice.iteration.clone(),
             placement,
             row_length,
             reordered: None,

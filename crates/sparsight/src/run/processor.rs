@@ -51,6 +51,7 @@ impl Advice {
             refused: Vec::new(),
             is_empty: features.nnz == 0,
             run_now: None,
+            iteration: None,
         };
         for candidate in calibration_candidates(DeviceKind::Cpu, dtype) {
             match feasible(&candidate, features, &limits) {
@@ -90,6 +91,7 @@ fn assumed(candidate: Candidate, memory: Bytes, features: &Features) -> Advised 
         bandwidth_fraction: None,
         preparation: None,
         pays_off_after: None,
+        iteration: None,
     }
 }
 

@@ -140,6 +140,7 @@ mod tests {
     fn advised(id: &str, time_us: f64) -> Advised {
         let at = |us: f64| Seconds(1e-6 * us);
         Advised {
+            iteration: None,
             candidate: id.parse().unwrap(),
             prediction: Prediction {
                 time: at(time_us),

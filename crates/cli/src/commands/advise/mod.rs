@@ -2,6 +2,7 @@
 
 mod break_even;
 mod gpus;
+mod iteration;
 mod many;
 mod print;
 mod remarks;
@@ -22,6 +23,7 @@ use sparsight::answer::{AdviseAnswer, MatrixSummary, PlannedMatrix, ReorderedAns
 use sparsight::bench::{Bench, Noise};
 use sparsight::kernels::Candidate;
 use sparsight::matrix::{Csr, Dtype, Features, Narrowing, Scalar};
+use sparsight::model::Iteration;
 use sparsight::partition::PartitionObjective;
 use sparsight::records::Outcome;
 use sparsight::run::{Tries, Verified};
@@ -44,6 +46,10 @@ pub(crate) struct Advise {
     /// Products y = A x to come: rank by the total of conversion, upload and all products
     #[arg(long, value_name = "N", value_parser = products)]
     iterations: Option<NonZeroU64>,
+    /// Rank by an iteration of a solver around the product: cg, bicgstab, or pdhg for linear programs, which multiplies with A^T, too;
+    /// --iterations then counts these (docs/solvers.md)
+    #[arg(long, value_name = "SOLVER", conflicts_with_all = ["from", "reorder", "transpose", "csv", "verify", "verify_all", "report", "gpus"])]
+    iteration: Option<Iteration>,
     /// Current implementation, to which break-evens refer: cusparse-csr, csr-vector, any kernel or candidate, or scipy (CSR on one
     /// thread of this processor, once it is calibrated) [default: cuSPARSE's CSR; without a time of it, and on a processor, the best
     /// plain CSR]
@@ -91,6 +97,11 @@ Columns:
   pays off after  products after which that is made up for, against what is run now: cuSPARSE's
                   CSR or what --from names; 0 products: there is nothing to make up for
   in all          with --iterations: conversion, upload and all products
+  an iteration    with --iteration: of the solver, products and all between them; 90 % between
+                  and pays off after are of iterations then
+  in products     the part of it in products
+  launches        of an iteration
+  a product       time of one product y = A x
   measured        with --verify: the time measured here, what it is of the predicted one, and
                   what to expect of the others now
 Rows:
@@ -157,12 +168,18 @@ impl Advise {
             };
         }
         if sources.len() != 1 || self.transpose {
+            if self.iteration.is_some() {
+                return Err(Failure::one_matrix("--iteration", sources.len()));
+            }
             if self.report.is_some() {
                 return Err(Failure::one_matrix("--report", sources.len()));
             }
             return self.run_many::<T>(sources, &profile, context);
         }
         let source = sources.swap_remove(0);
+        if let Some(iteration) = self.iteration {
+            return self.run_iteration::<T>(&source, &profile, iteration, context);
+        }
         let device = if self.verify || self.verify_all { Some(self.profile.open(&profile)?) } else { None };
         let profile = device.iter().fold(profile, |profile, device| device.at_hand(profile, context));
         let (mut matrix, mut told) = self.load_told::<T>(&source, context)?;

@@ -1,0 +1,156 @@
+//! `advise --iteration cg`: candidates ranked by an iteration of a solver.
+
+use super::Advise;
+use super::remarks::{answering, extrapolations, pays_off, refusals};
+use crate::context::{Context, command_as_typed};
+use crate::failure::{Exit, Failure};
+use crate::matrix_source::MatrixSource;
+use crate::table::Table;
+use crate::text::{self, BOLD, between, candidate, counted, heading, times_as_fast};
+use sparsight::advise::{Advised, TIE};
+use sparsight::answer::{AdviseAnswer, MatrixSummary};
+use sparsight::matrix::{Csr, Features, Narrowing, Scalar};
+use sparsight::model::{Iteration, IterationTime, Step};
+use sparsight::{Advice, Advisor, Profile};
+use std::collections::BTreeSet;
+use std::num::NonZeroU64;
+
+impl Advise {
+    pub(super) fn run_iteration<T: Scalar>(
+        &self,
+        source: &MatrixSource,
+        profile: &Profile,
+        iteration: Iteration,
+        context: &Context,
+    ) -> Result<Exit, Failure> {
+        let matrix: Csr<T> = self.load(source, context)?;
+        let features = Features::of(&matrix);
+        let turned = iteration.needs_transpose().then(|| matrix.transposed()).transpose();
+        let turned = turned.map_err(|error| Failure::input(format!("{}: {error}", source.title())))?;
+        let turned = turned.as_ref().map(Features::of);
+        let mut objective = self.model.objective(self.iterations);
+        objective.mixed_precision = self.values.mixed(T::DTYPE, profile.device.facts.kind)?;
+        let narrowing = objective.mixed_precision.then(|| Narrowing::of(&matrix));
+        objective.mixed_precision &= narrowing.is_none_or(|narrowing| narrowing.too_large == 0);
+        let of = (&features, turned.as_ref());
+        let advice = Advisor::new(profile).advise_iteration(of, T::DTYPE, &objective, iteration)?;
+        let summary = MatrixSummary::of(source.title(), &features);
+        let answer = AdviseAnswer::of(summary, profile, T::DTYPE, &objective, &advice)
+            .with_command(command_as_typed(), sparsight::device::timing::today());
+        let answer = AdviseAnswer { narrowing, ..answer };
+        context.printer.answer(&answer.clone().shortened(context.top_in_json()), || {
+            self.print_iteration(&answer, profile, &advice, iteration, context)
+        })?;
+        Ok(if advice.ranked.is_empty() { Exit::No } else { Exit::Done })
+    }
+
+    fn print_iteration(
+        &self,
+        answer: &AdviseAnswer,
+        profile: &Profile,
+        advice: &Advice,
+        iteration: Iteration,
+        context: &Context,
+    ) -> Result<(), Failure> {
+        let out = &context.printer;
+        let title = iteration.title();
+        out.line(text::title(&answer.matrix))?;
+        let many =
+            self.iterations.map(|n| format!("   {}", counted(n.get(), "iteration"))).unwrap_or_default();
+        let assumed = text::assumed(&profile.device);
+        out.line(format_args!("{}   {title}{many}{assumed}\n", heading(profile, context.dtype())))?;
+        let products = self.iterations.map(NonZeroU64::get);
+        let used = advice.verdict(products).and_then(|verdict| {
+            let used = verdict.recommended();
+            Some((verdict.clone(), used.candidate, used.iteration?))
+        });
+        let Some((verdict, used, time)) = used else {
+            return out.line("no candidate is possible");
+        };
+        let transposed = advice.iteration.as_ref().and_then(|by| by.transposed.as_ref());
+        let with =
+            transposed.map_or_else(String::new, |one| format!(" and, for A^T, {}", candidate(&one.id)));
+        let in_all = products.map_or_else(String::new, |n| {
+            let total = verdict.recommended().in_all(n);
+            format!("; {total} in all for {} with conversion and upload", counted(n, "iteration"))
+        });
+        let name = candidate(&used);
+        out.line(format_args!(
+            "{BOLD}Use {name}{with}: {}{in_all}.{BOLD:#}",
+            an_iteration(iteration, &time)
+        ))?;
+        let in_all = if products.is_some() { " in all" } else { "" };
+        let faster = |csr: Option<&Advised>, what| {
+            let csr = csr.filter(|csr| csr.candidate != used)?;
+            let speedup = verdict.speedup(csr) / verdict.speedup(verdict.recommended());
+            Some(format!("{} as with {what} ({})", times_as_fast(speedup, in_all), csr.iteration?.time))
+        };
+        let gains =
+            [faster(verdict.vendors_csr, "cuSPARSE's CSR"), faster(verdict.plain_csr, "the best plain CSR")];
+        let gains: Vec<String> = gains.into_iter().flatten().collect();
+        if !gains.is_empty() {
+            out.line(format_args!("Predicted {}.", gains.join(", ")))?;
+        }
+        out.line("")?;
+        let mut kernels = BTreeSet::new();
+        let named = [verdict.plain_csr, verdict.vendors_csr, Some(verdict.recommended())];
+        let named: BTreeSet<_> = named.into_iter().flatten().map(|one| one.candidate).collect();
+        let shown: Vec<(usize, &Advised)> = (1..)
+            .zip(&advice.ranked)
+            .filter(|(_, one)| {
+                let kernel = (one.candidate.kernel, one.candidate.dtype);
+                let is_first = kernels.len() < context.top() && (kernels.insert(kernel) || self.all);
+                is_first || named.contains(&one.candidate)
+            })
+            .collect();
+        let mut columns = vec![
+            "",
+            "<candidate",
+            "an iteration",
+            "90 % between",
+            "in products",
+            "launches",
+            "a product",
+            "convert",
+        ];
+        columns.push("pays off after");
+        if products.is_some() {
+            columns.push("in all");
+        }
+        let mut table = Table::new(&columns);
+        for &(rank, one) in &shown {
+            let Some(time) = one.iteration else { continue };
+            let is_equal = rank > 1 && verdict.speedup(one) <= 1.0 + TIE;
+            let mut cells = vec![
+                if is_equal { format!("= {rank}") } else { rank.to_string() },
+                candidate(&one.candidate),
+                time.time.to_string(),
+                between(time.low, time.high),
+                time.in_products.to_string(),
+                time.launches.to_string(),
+                one.prediction.time.to_string(),
+                one.preparation.map_or_else(|| "?".to_owned(), |s| s.to_string()),
+                pays_off(one, verdict.run_now).replace("product", "iteration"),
+            ];
+            cells.extend(products.map(|n| one.in_all(n).to_string()));
+            table.row(cells);
+        }
+        out.line(table)?;
+        out.line("")?;
+        let graph = if profile.device.facts.kind.is_gpu() { ", captured in a CUDA graph" } else { "" };
+        let of_it = format!(
+            "an iteration of {title} in {} launches{graph} (docs/solvers.md); = as good as the first, within 5 %",
+            time.launches
+        );
+        let remarks = [Some(of_it), answering(advice, profile), refusals(advice), extrapolations(&shown)];
+        remarks.into_iter().flatten().try_for_each(|remark| out.line(format_args!("  {remark}")))
+    }
+}
+
+/// `78.0 us an iteration of CG, 61.2 to 95.1 us, 62.0 us of it in the product`.
+fn an_iteration(iteration: Iteration, time: &IterationTime) -> String {
+    let products = iteration.steps().iter().filter(|step| matches!(step, Step::Product(_))).count();
+    let (title, within) = (iteration.title(), between(time.low, time.high));
+    let what = if products == 1 { "the product" } else { "products" };
+    format!("{} an iteration of {title}, {within}, {} of it in {what}", time.time, time.in_products)
+}

@@ -1,0 +1,113 @@
+"""Products with an epilogue: a line for y, further vectors that are written, dot products; compiled lines by their text."""
+
+import re
+from types import SimpleNamespace
+
+import numpy as np
+
+from . import _core, _vectors
+from ._errors import BadEpilogue, BadVector
+
+__all__ = ["free", "multiply"]
+
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_VECTOR = re.compile(r"([A-Za-z_]\w*)\s*\[")
+
+
+def multiply(operator, x, out, line, outputs, operands, with_, dots, stream):
+    """y and the dot products, None without any. ``with_``: what they are of, as :meth:`Operator.matvec_dot` takes it."""
+    kind = _vectors.kind_of(x)
+    if not hasattr(kind, "place"):
+        raise BadVector(f"an epilogue and a {type(x).__name__}", "give arrays of numpy, CuPy or torch")
+    outputs = dict(outputs or {})
+    operands, factors = dict(operands), _factors(with_, x, out, operands)
+    of_dots = {name for pair in factors for name, _ in pair}
+    operands.update((name, vector) for pair in factors for name, vector in pair if vector is not None)
+    vectors, scalars = _sorted(line, outputs, operands, of_dots)
+    pairs = [(one, other) for (one, _), (other, _) in factors]
+    product = _compiled(operator, line, outputs, vectors, scalars, pairs)
+    rows, columns = operator.shape
+    source = kind.place("x", x, x, columns, operator)
+    if out is None:
+        if stream is not None:
+            raise _vectors.new_refused(0.0, stream)
+        out = kind.new(x, rows, operator)
+    lie = [(name, kind.place(name, operands[name], x, rows, operator)) for name in vectors]
+    written = [(name, kind.place(name, _given(operands, name), x, rows, operator)) for name in outputs]
+    target = kind.place("out", out, x, rows, operator)
+    if pairs:
+        of_doubles = SimpleNamespace(dtype=np.dtype(np.float64), _index=operator._index, device=operator.device)
+        dots = kind.new(x, len(pairs), of_doubles) if dots is None else dots
+        sums = kind.place("dots", dots, x, len(pairs), of_doubles)
+    else:
+        sums = None
+    numbers = [kind.scalar(name, operands[name], x, operator) for name in scalars]
+    kind.will_write(out, *(operands[name] for name in outputs), *([dots] if pairs else []))
+    if kind.is_on_host(x):
+        if stream is not None:
+            raise _vectors.refused_on_host(stream)
+        product.multiply_host(source, target, [at for _, at in lie], [at for _, at in written], numbers, sums)
+    else:
+        at = None if sums is None else (sums, len(pairs))
+        of_rows = [[(address, rows) for _, address in all_] for all_ in (lie, written)]
+        product.multiply_on_device((source, columns), (target, rows), *of_rows, numbers, at, kind.handle(operator, stream))
+    return out, dots if pairs else None
+
+
+def free(operator):
+    """Gives back what was compiled and kept."""
+    for product in operator._epilogues.values():
+        product.free()
+    operator._epilogues.clear()
+
+
+def _factors(with_, x, out, operands):
+    """Pairs of the factors of dot products, each a name, and the vector if it is none of the operands."""
+    added = []
+
+    def factor(of):
+        if isinstance(of, str):
+            return of, None
+        if of is x:
+            return "x", None
+        if of is out:
+            return "y", None
+        for name, vector in operands.items():
+            if vector is of:
+                return name, None
+        for name, vector in added:
+            if vector is of:
+                return name, None
+        added.append((f"with_{len(added)}", of))
+        return added[-1]
+
+    return [tuple(factor(of) for of in one) if isinstance(one, (tuple, list)) and len(one) == 2 else (("y", None), factor(one)) for one in with_]
+
+
+def _sorted(line, outputs, operands, of_dots):
+    """Names of the vectors that are read, and of the scalars: vectors stand in front of a bracket, or are factors of dot products."""
+    lines = [line, *outputs.values()]
+    if not all(isinstance(text, str) for text in lines):
+        raise BadEpilogue("a line that is no text", "epilogue=\"s * d[i]\", outputs={\"w\": \"2 * out - w[i]\"}")
+    at_i = {name for text in lines for name in _VECTOR.findall(text)}
+    words = {name for text in lines for name in _WORD.findall(text)}
+    vectors = [name for name in operands if name not in outputs and (name in at_i or name in of_dots)]
+    scalars = [name for name in operands if name not in outputs and name not in vectors]
+    if unnamed := [name for name in scalars if name not in words]:
+        raise BadEpilogue(f"the operand {unnamed[0]} stands in no line of '{line}'", "leave it out")
+    return vectors, scalars
+
+
+def _given(operands, name):
+    if name not in operands:
+        raise BadVector(f"the output {name} has no vector to be written to", f"give {name}=, an array with an entry for each row")
+    return operands[name]
+
+
+def _compiled(operator, line, outputs, vectors, scalars, pairs):
+    key = (line, tuple(outputs.items()), tuple(vectors), tuple(scalars), tuple(pairs))
+    found = operator._epilogues.get(key)
+    if found is None:
+        named = (vectors, scalars, list(outputs.items()), pairs)
+        found = operator._epilogues[key] = _core.with_epilogue(operator._core, line, named)
+    return found
