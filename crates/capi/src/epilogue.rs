@@ -7,12 +7,13 @@ use crate::error::guarded;
 use crate::failure::Failure;
 use crate::product::{AnyOperator, OpHandle};
 use crate::threads;
+use sparsight::bindings;
 use sparsight::device::{
     DeviceError, DeviceOperands, DeviceScalar, DeviceSlice, DeviceSliceMut, HostOperands, Stream,
 };
-use sparsight::kernels::{MOST_OUTPUTS, MOST_SCALARS, MOST_VECTORS};
+use sparsight::kernels::{Epilogue, MOST_OUTPUTS, MOST_SCALARS, MOST_VECTORS};
 use sparsight::matrix::Scalar;
-use sparsight::{Epilogue, EpilogueProduct, bindings};
+use sparsight::run::EpilogueProduct;
 use std::array;
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::Arc;
@@ -221,10 +222,10 @@ impl<T: Scalar> Compiled<T> {
     }
 }
 
-/// Compiles an epilogue for a prepared matrix: y[i] = `line`, an expression of C in which `s` is the sum of the row, (A x)[i], `i` its
+/// Compiles an epilogue for a prepared matrix: `y[i]` = `line`, an expression of C in which `s` is the sum of the row, `(A x)[i]`, `i` its
 /// number, `y[i]` the entry before the product and `x[i]` that of x, if the matrix is square. It may name the `vectors`, as `d[i]`,
 /// and the `scalars`; both are names with blanks between them: "d z". `outputs` are further vectors that are written, each by
-/// a line of its own, "w = 2 * out - w[i]", where `out` is the new y[i]; `dots` are sums over all rows, "y * x", of the new y, x, s, vectors and outputs. Several of either
+/// a line of its own, `w = 2 * out - w[i]`, where `out` is the new `y[i]`; `dots` are sums over all rows, "y * x", of the new y, x, s, vectors and outputs. Several of either
 /// have semicolons between them. NULL is none. At most 8 vectors, 8 scalars, 3 outputs and 3 dot products.
 ///
 /// The handle is independent of `op`, and sees values that are replaced there. docs/epilogues.md says what is done in the launch of the
