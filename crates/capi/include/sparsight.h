@@ -399,10 +399,10 @@ int ss_memory_bytes(const ss_op *op,
 void ss_op_free(ss_op *op);
 
 /**
- * Compiles an epilogue for a prepared matrix: y[i] = `line`, an expression of C in which `s` is the sum of the row, (A x)[i], `i` its
+ * Compiles an epilogue for a prepared matrix: `y[i]` = `line`, an expression of C in which `s` is the sum of the row, `(A x)[i]`, `i` its
  * number, `y[i]` the entry before the product and `x[i]` that of x, if the matrix is square. It may name the `vectors`, as `d[i]`,
  * and the `scalars`; both are names with blanks between them: "d z". `outputs` are further vectors that are written, each by
- * a line of its own, "w = 2 * out - w[i]", where `out` is the new y[i]; `dots` are sums over all rows, "y * x", of the new y, x, s, vectors and outputs. Several of either
+ * a line of its own, `w = 2 * out - w[i]`, where `out` is the new `y[i]`; `dots` are sums over all rows, "y * x", of the new y, x, s, vectors and outputs. Several of either
  * have semicolons between them. NULL is none. At most 8 vectors, 8 scalars, 3 outputs and 3 dot products.
  *
  * The handle is independent of `op`, and sees values that are replaced there. docs/epilogues.md says what is done in the launch of the

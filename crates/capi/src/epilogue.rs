@@ -7,12 +7,13 @@ use crate::error::guarded;
 use crate::failure::Failure;
 use crate::product::{AnyOperator, OpHandle};
 use crate::threads;
+use sparsight::bindings;
 use sparsight::device::{
     DeviceError, DeviceOperands, DeviceScalar, DeviceSlice, DeviceSliceMut, HostOperands, Stream,
 };
-use sparsight::kernels::{MOST_OUTPUTS, MOST_SCALARS, MOST_VECTORS};
+use sparsight::kernels::{Epilogue, MOST_OUTPUTS, MOST_SCALARS, MOST_VECTORS};
 use sparsight::matrix::Scalar;
-use sparsight::{Epilogue, EpilogueProduct, bindings};
+use sparsight::run::EpilogueProduct;
 use std::array;
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::Arc;
@@ -202,12 +203,12 @@ impl<T: Scalar> Compiled<T> {
         let vectors = vectors.map(|at| unsafe { DeviceSlice::from_raw(address(at), n) });
         // SAFETY: likewise.
         let outputs = outputs.map(|at| unsafe { DeviceSliceMut::from_raw(address(at), n) });
-        let scalars: [DeviceScalar<'_>; MOST_SCALARS] = array::from_fn(|at| match places.get(at) {
-            // SAFETY: likewise.
-            Some(place) if is_placed(at) => {
-                DeviceScalar::At(unsafe { DeviceSlice::from_raw(place.addr() as u64, 1) }, 0)
+        let scalars: [DeviceScalar<'_>; MOST_SCALARS] = array::from_fn(|at| {
+            if !is_placed(at) {
+                return DeviceScalar::Number(numbers.get(at).copied().unwrap_or_default());
             }
-            _ => DeviceScalar::Number(numbers.get(at).copied().unwrap_or_default()),
+            // SAFETY: likewise.
+            DeviceScalar::At(unsafe { DeviceSlice::from_raw(places[at].addr() as u64, 1) }, 0)
         });
         let (dots, results) = (epilogue.dots().len(), arrays.dots.addr() as u64);
         // SAFETY: likewise.
@@ -221,10 +222,10 @@ impl<T: Scalar> Compiled<T> {
     }
 }
 
-/// Compiles an epilogue for a prepared matrix: y[i] = `line`, an expression of C in which `s` is the sum of the row, (A x)[i], `i` its
+/// Compiles an epilogue for a prepared matrix: `y[i]` = `line`, an expression of C in which `s` is the sum of the row, `(A x)[i]`, `i` its
 /// number, `y[i]` the entry before the product and `x[i]` that of x, if the matrix is square. It may name the `vectors`, as `d[i]`,
 /// and the `scalars`; both are names with blanks between them: "d z". `outputs` are further vectors that are written, each by
-/// a line of its own, "w = 2 * out - w[i]", where `out` is the new y[i]; `dots` are sums over all rows, "y * x", of the new y, x, s, vectors and outputs. Several of either
+/// a line of its own, `w = 2 * out - w[i]`, where `out` is the new `y[i]`; `dots` are sums over all rows, "y * x", of the new y, x, s, vectors and outputs. Several of either
 /// have semicolons between them. NULL is none. At most 8 vectors, 8 scalars, 3 outputs and 3 dot products.
 ///
 /// The handle is independent of `op`, and sees values that are replaced there. docs/epilogues.md says what is done in the launch of the
@@ -288,7 +289,6 @@ pub unsafe extern "C" fn ss_epilogue_prepare(
 /// `epilogue` is NULL or a handle, which is not freed before the product has ended, nor the matrix. For vectors and `stream` holds what
 /// `ss_multiply` says; `dots` and places of scalars lie in the memory of that GPU likewise.
 #[unsafe(no_mangle)]
-#[expect(clippy::too_many_arguments, reason = "C has no structures of optional fields")]
 pub unsafe extern "C" fn ss_epilogue_multiply(
     epilogue: *const EpilogueHandle,
     x: *const c_void,
