@@ -148,6 +148,33 @@ module sparsight
             import :: c_ptr
             type(c_ptr), value :: op
         end subroutine
+
+        ! line to dots: texts that end with c_null_char, by c_loc, or c_null_ptr
+        function ss_epilogue_prepare(op, line, vectors, scalars, outputs, dots, epilogue) bind(c) result(code)
+            import :: c_int, c_ptr
+            type(c_ptr), value :: op, line, vectors, scalars, outputs, dots
+            type(c_ptr), intent(out) :: epilogue
+            integer(c_int) :: code
+        end function
+
+        ! vectors, outputs, scalar_places: arrays of type(c_ptr), by c_loc
+        function ss_epilogue_multiply(epilogue, x, y, vectors, outputs, scalars, scalar_places, dots, stream) &
+                bind(c) result(code)
+            import :: c_int, c_ptr
+            type(c_ptr), value :: epilogue, x, y, vectors, outputs, scalars, scalar_places, dots, stream
+            integer(c_int) :: code
+        end function
+
+        function ss_epilogue_multiply_host(epilogue, x, y, vectors, outputs, scalars, dots) bind(c) result(code)
+            import :: c_int, c_ptr
+            type(c_ptr), value :: epilogue, x, y, vectors, outputs, scalars, dots
+            integer(c_int) :: code
+        end function
+
+        subroutine ss_epilogue_free(epilogue) bind(c)
+            import :: c_ptr
+            type(c_ptr), value :: epilogue
+        end subroutine
     end interface
 
 contains

@@ -5,6 +5,7 @@
  *     ss_profile_open, ss_plan_csr      the candidates for a matrix, the best first. This needs no GPU.
  *     ss_device_open, ss_prepare        the matrix with its values on a device, as one of the candidates has it.
  *     ss_multiply, ss_multiply_host     y = alpha A x + beta y, as often as it is wanted.
+ *     ss_epilogue_prepare               more done with each row in the launch of a product, and dot products.
  *
  * Functions return SS_OK, which is 0, or another of the codes below; `ss_last_error` says in words what went wrong, and
  * `ss_last_hint` what can be done about it. A call that fails gives no answer: a handle becomes NULL, other places stay as they
@@ -95,6 +96,11 @@
  * A processor or a GPU of this machine on which products are computed.
  */
 typedef struct ss_device ss_device;
+
+/**
+ * A prepared matrix with an epilogue: what is done with the sum of each row of A x where it would be stored, and dot products.
+ */
+typedef struct ss_epilogue ss_epilogue;
 
 /**
  * A matrix on a device, in the format of a candidate, ready for products. Several threads may multiply with it at once.
@@ -391,6 +397,83 @@ int ss_memory_bytes(const ss_op *op,
  * `op` is NULL or a handle that is no longer in use.
  */
 void ss_op_free(ss_op *op);
+
+/**
+ * Compiles an epilogue for a prepared matrix: `y[i]` = `line`, an expression of C in which `s` is the sum of the row, `(A x)[i]`, `i` its
+ * number, `y[i]` the entry before the product and `x[i]` that of x, if the matrix is square. It may name the `vectors`, as `d[i]`,
+ * and the `scalars`; both are names with blanks between them: "d z". `outputs` are further vectors that are written, each by
+ * a line of its own, `w = 2 * out - w[i]`, where `out` is the new `y[i]`; `dots` are sums over all rows, "y * x", of the new y, x, s, vectors and outputs. Several of either
+ * have semicolons between them. NULL is none. At most 8 vectors, 8 scalars, 3 outputs and 3 dot products.
+ *
+ * The handle is independent of `op`, and sees values that are replaced there. docs/epilogues.md says what is done in the launch of the
+ * product, and what in one behind it.
+ *
+ * `SS_BAD_ARGUMENT` for names and lines that are none, with the message of the compiler; `SS_INFEASIBLE` if there is not the memory
+ * beside the matrix; `SS_DEVICE`.
+ *
+ * # Safety
+ * `op` is NULL or a handle; the texts are NULL or end with a NUL. `epilogue` is a place for a handle, to be freed by `ss_epilogue_free`.
+ */
+int ss_epilogue_prepare(const ss_op *op,
+                        const char *line,
+                        const char *vectors,
+                        const char *scalars,
+                        const char *outputs,
+                        const char *dots,
+                        ss_epilogue **epilogue);
+
+/**
+ * The product with its epilogue, vectors in the memory of the GPU, queued in `stream` as `ss_multiply` does it and not waited for. It can
+ * be captured into a CUDA graph.
+ *
+ * `vectors` and `outputs` are arrays, in the memory of the host, of the addresses of vectors on the GPU, in the order of their names; each
+ * has an entry for each row. `scalars` are numbers in the memory of the host; where `scalar_places` is not NULL and has an address, in
+ * the memory of the GPU, the scalar of that number is read from there while the product runs. `dots` is a place for the dot products in
+ * the memory of the GPU. Scalars and dot products are double for vectors of either type. Of these, NULL will do where there are none.
+ *
+ * A vector that is read may be y or an output; x is none that is written.
+ *
+ * `SS_BAD_ARGUMENT`, also for a matrix that was prepared on the processor; `SS_DEVICE`.
+ *
+ * # Safety
+ * `epilogue` is NULL or a handle, which is not freed before the product has ended, nor the matrix. For vectors and `stream` holds what
+ * `ss_multiply` says; `dots` and places of scalars lie in the memory of that GPU likewise.
+ */
+int ss_epilogue_multiply(const ss_epilogue *epilogue,
+                         const void *x,
+                         void *y,
+                         const void *const *vectors,
+                         void *const *outputs,
+                         const double *scalars,
+                         const double *const *scalar_places,
+                         double *dots,
+                         void *stream);
+
+/**
+ * The product with its epilogue, vectors, scalars and `dots` in the memory of the host, on whatever device the matrix was prepared; when
+ * this returns, y, outputs and dot products are computed. y and outputs share no memory with each other or another vector.
+ *
+ * `SS_BAD_ARGUMENT`; `SS_DEVICE`; `SS_INFEASIBLE` if a GPU has no memory for the vectors.
+ *
+ * # Safety
+ * `epilogue` is NULL or a handle; arrays and vectors are NULL or as long as `ss_epilogue_multiply` says; what is read is not written to
+ * and what is written not used meanwhile.
+ */
+int ss_epilogue_multiply_host(const ss_epilogue *epilogue,
+                              const void *x,
+                              void *y,
+                              const void *const *vectors,
+                              void *const *outputs,
+                              const double *scalars,
+                              double *dots);
+
+/**
+ * Frees an epilogue. On a GPU this waits for products that are under way. In a forked process it does nothing.
+ *
+ * # Safety
+ * `epilogue` is NULL or a handle that is no longer in use.
+ */
+void ss_epilogue_free(ss_epilogue *epilogue);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -69,9 +69,10 @@ impl From<DeviceError> for Failure {
             | DeviceError::NoVendor { .. } => SS_NO_GPU,
             DeviceError::Infeasible(_) | DeviceError::CannotRun { .. } => SS_INFEASIBLE,
             DeviceError::Matrix(error) => return error.clone().into(),
-            DeviceError::Length { .. } | DeviceError::NoDeviceVectors | DeviceError::OtherDevice { .. } => {
-                SS_BAD_ARGUMENT
-            }
+            DeviceError::Length { .. }
+            | DeviceError::NoDeviceVectors
+            | DeviceError::OtherDevice { .. }
+            | DeviceError::Epilogue(_) => SS_BAD_ARGUMENT,
             _ => SS_DEVICE,
         };
         // The library's hints name the flags of the program.

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! what C gives      pointers, sizes, numbers of types     checked: arguments, arrays
-//! what C holds      handles                               profile, device, plan, product
+//! what C holds      handles                               profile, device, plan, product, epilogue
 //!                   the library sparsight
 //! what C gets       codes, words                          status, failure, error; no panic leaves here
 //! ```
@@ -26,12 +26,17 @@ mod plan;
 
 mod product;
 
+mod epilogue;
+
 mod arguments;
 mod arrays;
 mod failure;
 mod threads;
 
 pub use device::{DeviceHandle, ss_device_free, ss_device_open};
+pub use epilogue::{
+    EpilogueHandle, ss_epilogue_free, ss_epilogue_multiply, ss_epilogue_multiply_host, ss_epilogue_prepare,
+};
 pub use error::{ss_last_error, ss_last_hint};
 pub use plan::{
     PlanHandle, ss_plan_count, ss_plan_csr, ss_plan_free, ss_plan_id, ss_plan_memory_bytes,

@@ -10,17 +10,19 @@ use crate::threads;
 use sparsight::advise::Advised;
 use sparsight::bindings;
 use sparsight::device::{DeviceError, DeviceSlice, DeviceSliceMut, Stream};
+use sparsight::kernels::Epilogue;
 use sparsight::matrix::{Csr, Scalar};
+use sparsight::run::EpilogueProduct;
 use sparsight::{Error, Plan, Prepared};
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// A matrix on a device, in the format of a candidate, ready for products. Several threads may multiply with it at once.
-pub struct OpHandle(AnyOperator);
+pub struct OpHandle(pub(crate) AnyOperator);
 
 /// An operator of either value type.
-enum AnyOperator {
+pub(crate) enum AnyOperator {
     F32(Operator<f32>),
     F64(Operator<f64>),
 }
@@ -35,7 +37,7 @@ macro_rules! with_operator {
     };
 }
 
-struct Operator<T: Scalar> {
+pub(crate) struct Operator<T: Scalar> {
     // Freed before the device is, whose last owner this may be.
     stored: RwLock<Stored<T>>,
     device: Arc<Opened>,
@@ -85,6 +87,25 @@ impl<T: Scalar> Operator<T> {
         let stored = RwLock::new(Stored { prepared, pattern, has_queued_values: AtomicBool::new(false) });
         let (nrows, ncols, nnz) = (a.nrows(), a.ncols(), a.nnz());
         Ok(Self { stored, device: Arc::clone(device), nrows, ncols, nnz, memory_bytes })
+    }
+
+    /// A product with an epilogue, and the device, which it must not outlive.
+    pub(crate) fn with_epilogue(
+        &self,
+        epilogue: &Epilogue,
+    ) -> Result<(EpilogueProduct<T>, Arc<Opened>), Failure> {
+        let made = self.read().prepared.with_epilogue(epilogue);
+        let made = made.map_err(|error| match error {
+            // The only text that is compiled for the first time here is the caller's.
+            Error::Device(error @ DeviceError::Compile { .. }) => Failure::bad_argument(error.to_string()),
+            error => error.into(),
+        })?;
+        Ok((made, Arc::clone(&self.device)))
+    }
+
+    /// Rows and columns.
+    pub(crate) fn size(&self) -> (usize, usize) {
+        (self.nrows, self.ncols)
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Stored<T>> {

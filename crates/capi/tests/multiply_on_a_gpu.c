@@ -90,6 +90,40 @@ static void hold(const float *y, const int64_t *row_ptr, const int32_t *col_idx,
     }
 }
 
+/* y = 2 A x + 3 y and the sum of the squares of A x, with 3 read from the GPU in the second of the two products. */
+static void hold_epilogue(const ss_op *op, void *gpu_x, device_ptr on_y, const float *ones, float *y, void *stream,
+                          const int64_t *row_ptr, const int32_t *col_idx, const float *values, const float *x,
+                          const char *what)
+{
+    static const double three = 3.0;
+    double expected = 0.0, dot;
+    device_ptr on_numbers;
+    ss_epilogue *epilogue;
+    CHECK(ss_epilogue_prepare(op, "2.0f * s + beta * y[i]", NULL, "beta", NULL, "s * s", &epilogue));
+    CHECK(cu.alloc(&on_numbers, 2 * sizeof three));
+    CHECK(cu.to_device(on_numbers, &three, sizeof three));
+    double *const place = (double *)(uintptr_t)on_numbers;
+    const double *const places[1] = {place};
+    for (int64_t row = 0; row < ROWS; ++row) {
+        double sum = 0.0;
+        for (int64_t k = row_ptr[row]; k < row_ptr[row + 1]; ++k) sum += (double)(values[k] * x[col_idx[k]]);
+        expected += sum * sum;
+    }
+    for (int on_gpu = 0; on_gpu < 2; ++on_gpu) {
+        void *const gpu_y = (void *)(uintptr_t)on_y;
+        CHECK(cu.to_device_async(on_y, ones, ROWS * sizeof *ones, stream));
+        CHECK(ss_epilogue_multiply(epilogue, gpu_x, gpu_y, NULL, NULL, on_gpu ? NULL : &three, on_gpu ? places : NULL,
+                                   place + 1, stream));
+        CHECK(cu.to_host_async(y, on_y, ROWS * sizeof *y, stream));
+        CHECK(cu.to_host_async(&dot, on_numbers + sizeof dot, sizeof dot, stream));
+        CHECK(cu.stream_wait(stream));
+        hold(y, row_ptr, col_idx, values, x, 2.0F, 3.0F, 1.0F, what);
+        check(dot == expected, "the dot product of an epilogue");
+    }
+    CHECK(cu.free(on_numbers));
+    ss_epilogue_free(epilogue);
+}
+
 int main(void)
 {
     int devices = 0, device;
@@ -150,6 +184,7 @@ int main(void)
             CHECK(cu.to_host_async(y, on_y, ROWS * sizeof *y, streams[s]));
             CHECK(cu.stream_wait(streams[s]));
             hold(y, row_ptr, col_idx, values, x, -2.0F, 3.0F, 1.0F, id);
+            hold_epilogue(op, gpu_x, on_y, ones, y, streams[s], row_ptr, col_idx, values, x, id);
         }
         CHECK(ss_multiply_host(op, 1.0, x, 0.0, y));
         hold(y, row_ptr, col_idx, values, x, 1.0F, 0.0F, 0.0F, id);

@@ -5,7 +5,8 @@
     python unmodified.py --compare WITHOUT.jsonl WITH.jsonl                                       what it brought
 
 FOLDER holds matrices as scipy.sparse.save_npz writes them. A time is the least of three clocks on the wall around N products, each of which
-waits for the GPU once at its end; 200 products run before. `--cg`: 100 iterations of CuPy's conjugate gradients, for square matrices (CuPy 14).
+waits for the GPU once at its end; 200 products run before. `--cg`: 100 iterations of conjugate gradients, for square matrices: CuPy's own
+(CuPy 14), or as they are written in torch.
 """
 
 import argparse
@@ -26,12 +27,17 @@ def matrices(folder, dtype):
         yield f"{file.parent.name}/{file.stem}", a, random.uniform(-1, 1, a.shape[1]).astype(dtype)
 
 
-def with_torch(a, x):
+def of_torch(a, x):
     import torch
 
     rows, columns, values = (torch.from_numpy(part).cuda() for part in (a.indptr, a.indices, a.data))
-    matrix = torch.sparse_csr_tensor(rows.int(), columns.int(), values, size=a.shape)
-    vector = torch.from_numpy(x).cuda()
+    return torch.sparse_csr_tensor(rows.int(), columns.int(), values, size=a.shape), torch.from_numpy(x).cuda()
+
+
+def with_torch(a, x):
+    import torch
+
+    matrix, vector = of_torch(a, x)
     return lambda: matrix @ vector, torch.cuda.synchronize, lambda y: y.cpu().numpy()
 
 
@@ -44,7 +50,7 @@ def with_cupy(a, x):
     return lambda: matrix @ vector, cupy.cuda.Device().synchronize, lambda y: y.get()
 
 
-def with_cg(a, x):
+def cg_of_cupy(a, x):
     import cupy
     import cupyx.scipy.sparse
     import cupyx.scipy.sparse.linalg
@@ -59,10 +65,32 @@ def with_cg(a, x):
     return run, cupy.cuda.Device().synchronize, lambda y: y.get()
 
 
+def cg_of_torch(a, x):
+    import torch
+
+    matrix, b = of_torch(a, x)
+
+    def run():
+        z = torch.zeros_like(b)
+        r, p = b.clone(), b.clone()
+        rho = torch.dot(r, r)
+        for _ in range(100):
+            q = matrix @ p
+            alpha = rho / torch.dot(p, q)
+            z += alpha * p
+            r -= alpha * q
+            before, rho = rho, torch.dot(r, r)
+            p = r + (rho / before) * p
+        return z
+
+    return run, torch.cuda.synchronize, lambda y: y.cpu().numpy()
+
+
 def measure(options):
     import numpy
 
-    prepare = with_cg if options.cg else {"torch": with_torch, "cupy": with_cupy}[options.library]
+    ways = {"torch": cg_of_torch, "cupy": cg_of_cupy} if options.cg else {"torch": with_torch, "cupy": with_cupy}
+    prepare = ways[options.library]
     for name, a, x in matrices(options.folder, {"f32": numpy.float32, "f64": numpy.float64}[options.dtype]):
         if options.cg and a.shape[0] != a.shape[1]:
             continue

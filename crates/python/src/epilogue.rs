@@ -7,14 +7,15 @@ use crate::forked;
 use crate::prepared::{AnyPrepared, Prepared, freed, stream};
 use crate::typed::{Typed, map_typed, with_typed};
 use pyo3::prelude::*;
+use sparsight::Error;
 use sparsight::device::{
     DeviceError, DeviceOperands, DeviceScalar, DeviceSlice, DeviceSliceMut, HostOperands,
 };
-use sparsight::{Epilogue, Error};
+use sparsight::kernels::Epilogue;
 use std::sync::{PoisonError, RwLock};
 
 /// A product with an epilogue of either value type.
-type AnyProduct = Typed<sparsight::EpilogueProduct<f32>, sparsight::EpilogueProduct<f64>>;
+type AnyProduct = Typed<sparsight::run::EpilogueProduct<f32>, sparsight::run::EpilogueProduct<f64>>;
 
 /// A prepared matrix with an epilogue. Several threads may multiply with it.
 #[pyclass(frozen, module = "sparsight._core")]
@@ -159,7 +160,11 @@ impl<T: Value> OnHost<T> {
         Ok(())
     }
 
-    fn multiply(&mut self, product: &sparsight::EpilogueProduct<T>, scalars: &[f64]) -> Result<(), Failure> {
+    fn multiply(
+        &mut self,
+        product: &sparsight::run::EpilogueProduct<T>,
+        scalars: &[f64],
+    ) -> Result<(), Failure> {
         let vectors: Vec<&[T]> = self.vectors.iter().map(Held::entries).collect();
         // SAFETY: taken to be written, and they share nothing with what is read nor with each other, as was checked.
         let mut outputs: Vec<&mut [T]> =
@@ -175,7 +180,7 @@ impl<T: Value> OnHost<T> {
 
 /// Queues a product with vectors at these addresses.
 fn queue<T: Value>(
-    product: &sparsight::EpilogueProduct<T>,
+    product: &sparsight::run::EpilogueProduct<T>,
     (x, y): (At, At),
     (vectors, outputs): (&[At], &[At]),
     scalars: &[Scalar],

@@ -77,11 +77,10 @@ mod model_name;
 pub use advise::{Advice, Advisor, Objective};
 pub use device::Device;
 pub use error::Error;
-pub use kernels::Epilogue;
 pub use matrix::io::read;
 pub use matrix::{Csr, Dtype};
 pub use profile::Profile;
-pub use run::{EpilogueProduct, Plan, Prepared, fastest, verify};
+pub use run::{Plan, Prepared, fastest, verify};
 
 /// The Rust of the page on languages, compiled and run; in no build, so that a package does without the page.
 #[cfg(doctest)]

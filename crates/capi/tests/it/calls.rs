@@ -1,8 +1,9 @@
 //! The functions as C calls them: what they give, and the code and the words of what is refused.
 
 use sparsight_c::{
-    DeviceHandle, OpHandle, PlanHandle, ProfileHandle, SS_BAD_ARGUMENT, SS_BAD_MATRIX, SS_F32, SS_F64,
-    SS_I32, SS_I64, SS_INFEASIBLE, SS_NO_GPU, SS_NO_PROFILE, SS_OK, ss_device_free, ss_device_open,
+    DeviceHandle, EpilogueHandle, OpHandle, PlanHandle, ProfileHandle, SS_BAD_ARGUMENT, SS_BAD_MATRIX,
+    SS_F32, SS_F64, SS_I32, SS_I64, SS_INFEASIBLE, SS_NO_GPU, SS_NO_PROFILE, SS_OK, ss_device_free,
+    ss_device_open, ss_epilogue_free, ss_epilogue_multiply, ss_epilogue_multiply_host, ss_epilogue_prepare,
     ss_last_error, ss_last_hint, ss_memory_bytes, ss_multiply, ss_multiply_host, ss_op_free, ss_plan_count,
     ss_plan_csr, ss_plan_free, ss_plan_id, ss_plan_memory_bytes, ss_plan_predicted_s, ss_prepare,
     ss_profile_free, ss_profile_open, ss_update_values, ss_update_values_host, ss_version,
@@ -592,5 +593,89 @@ fn several_threads_multiply_with_one_handle_while_values_are_replaced() {
         ss_op_free(shared.op());
         ss_profile_free(profile);
         ss_device_free(device);
+    }
+}
+
+/// The code, and the epilogue if there is one.
+fn with_epilogue(op: *const OpHandle, words: [Option<&CStr>; 5]) -> (c_int, *mut EpilogueHandle) {
+    let mut made = std::ptr::dangling_mut();
+    let [line, vectors, scalars, outputs, dots] = words.map(|text| text.map_or(null(), CStr::as_ptr));
+    // SAFETY: a handle, texts, and a place for a handle.
+    let code = unsafe { ss_epilogue_prepare(op, line, vectors, scalars, outputs, dots, &raw mut made) };
+    assert_eq!(made.is_null(), code != SS_OK);
+    (code, made)
+}
+
+#[test]
+fn an_epilogue_computes_y_outputs_and_dot_products_and_sees_other_values() {
+    let (a, profile, device) = (tridiagonal(), profile(), cpu());
+    let op = first_prepared(&a, profile, device);
+    let words = [c"s * d[i] + beta * y[i]", c"d", c"beta", c"w = out - w[i]", c"y * x; w * d"];
+    let (code, epilogue) = with_epilogue(op, words.map(Some));
+    fine(code);
+    let x: Vec<f64> = (0..ROWS).map(|i| (i % 7) as f64 - 2.0).collect();
+    let d: Vec<f64> = (0..ROWS).map(|i| (i % 3) as f64).collect();
+    let multiply = |epilogue, y: &mut [f64], w: *mut f64| {
+        let (vectors, outputs, scalars) = ([address(&d)], [w.cast::<c_void>()], [2.0]);
+        let (mut dots, y) = ([f64::NAN; 2], y.as_mut_ptr().cast::<c_void>());
+        // SAFETY: a handle or NULL, and vectors that are long enough.
+        let code = unsafe {
+            ss_epilogue_multiply_host(
+                epilogue,
+                address(&x),
+                y,
+                vectors.as_ptr(),
+                outputs.as_ptr(),
+                scalars.as_ptr(),
+                dots.as_mut_ptr(),
+            )
+        };
+        (code, dots)
+    };
+    for factor in [1.0, 3.0] {
+        let values: Vec<f64> = a.values.iter().map(|value| factor * value).collect();
+        // SAFETY: a handle, and a value for each non-zero.
+        fine(unsafe { ss_update_values_host(op, address(&values)) });
+        let (mut y, mut w) = (vec![1.0; ROWS], vec![5.0; ROWS]);
+        let (code, dots) = multiply(epilogue, &mut y, w.as_mut_ptr());
+        fine(code);
+        let expected: Vec<f64> = a.times(&x).iter().zip(&d).map(|(sum, d)| factor * sum * d + 2.0).collect();
+        hold(&y, &expected, "y");
+        hold(&w, &expected.iter().map(|y| y - 5.0).collect::<Vec<_>>(), "w");
+        let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+        hold(&dots, &[dot(&y, &x), dot(&w, &d)], "dot products");
+    }
+    let mut y = vec![1.0; ROWS];
+    let same = y.as_mut_ptr();
+    refused(multiply(epilogue, &mut y, same).0, SS_BAD_ARGUMENT, "shares memory");
+    refused(multiply(epilogue, &mut y, null_mut()).0, SS_BAD_ARGUMENT, "w is NULL");
+    refused(multiply(null(), &mut y, null_mut()).0, SS_BAD_ARGUMENT, "epilogue is NULL");
+    let at = y.as_mut_ptr().cast::<c_void>();
+    let (vectors, outputs, scalars, mut dots) = ([address(&d)], [at], [2.0], [0.0; 2]);
+    // SAFETY: a handle, and vectors that are long enough.
+    let code = unsafe {
+        let (x, dots) = (address(&x), dots.as_mut_ptr());
+        let (vectors, outputs, scalars) = (vectors.as_ptr(), outputs.as_ptr(), scalars.as_ptr());
+        ss_epilogue_multiply(epilogue, x, at, vectors, outputs, scalars, null(), dots, null_mut())
+    };
+    refused(code, SS_BAD_ARGUMENT, "host's memory");
+    for (words, why) in [
+        ([None, None, None, None, None], "line is NULL"),
+        ([Some(c"s; y = 0"), None, None, None, None], "one expression of C"),
+        ([Some(c"s * q"), None, None, None, None], "does not know 'q'"),
+        ([Some(c"s"), Some(c"double"), None, None, None], "a word of C++"),
+        ([Some(c"s"), None, None, Some(c"w"), None], "NAME = LINE"),
+        ([Some(c"s"), None, None, None, Some(c"y x")], "NAME * NAME"),
+        ([Some(c"s"), None, None, None, Some(c"y * r")], "a dot product is of"),
+    ] {
+        refused(with_epilogue(op, words).0, SS_BAD_ARGUMENT, why);
+    }
+    // SAFETY: handles that are no longer in use, or NULL.
+    unsafe {
+        ss_op_free(op);
+        ss_epilogue_free(epilogue);
+        ss_epilogue_free(null_mut());
+        ss_device_free(device);
+        ss_profile_free(profile);
     }
 }

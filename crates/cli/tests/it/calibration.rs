@@ -37,7 +37,7 @@ fn a_calibration_from_recorded_times_answers_like_a_profile_and_is_marked() {
     assert!(text.contains("NVIDIA H100 80GB HBM3   f64   calibrated "), "{text}");
     let explained =
         run(dir.path(), &["lab", "predict", MATRIX, "--profile", "./c", "--kernel", "csr-vector/t4", "-v"]);
-    assert!(explained.contains("T / T on the reference"), "{explained}");
+    assert!(explained.contains("T / T on the reference") && explained.contains("T here"), "{explained}");
 }
 
 #[test]

@@ -56,20 +56,23 @@ impl Model for MachinePredictor<'_> {
         predictions(self.answer_each(candidates, features))
     }
 
-    /// The sum of the profile, and what is added.
+    /// The sum of the profile, what is added, and both together.
     fn explain(&self, candidate: &Candidate, features: &Features) -> Result<Vec<Term>, PredictError> {
         let mut terms = self.inner.explain(candidate, features)?;
-        let value = self.difference.0;
-        terms.push(Term { part: "", name: "launch here - launch of the profile", value, unit: "s" });
+        let whole = |name, value| Term { part: "", name, value, unit: "s" };
+        terms.push(whole("launch here - launch of the profile", self.difference.0));
+        terms.push(whole("T here", self.predict(candidate, features)?.time.0));
         Ok(terms)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use crate::model_name::ModelName;
     use crate::{Advisor, Objective, Profile};
     use sparsight_matrix::gallery::Recipe;
     use sparsight_matrix::{Csr, Dtype, Features, Seconds};
+    use sparsight_model::Model;
 
     #[test]
     fn every_candidate_takes_so_much_longer_as_a_launch_does_here() {
@@ -91,5 +94,13 @@ mod tests {
             }
         }
         assert_eq!(of(&shipped().on_machine(Seconds(0.0))), there, "a launch that was not measured");
+
+        let profile = shipped().on_machine(Seconds(launch.0 + 0.4e-6));
+        let objective = Objective::default();
+        let predictor = Advisor::new(&profile)
+            .predictor(ModelName::Best, objective.placement, objective.row_length)
+            .unwrap();
+        let (candidate, time) = of(&profile)[0];
+        assert_eq!(predictor.explain(&candidate, &features).unwrap().last().unwrap().value, time);
     }
 }

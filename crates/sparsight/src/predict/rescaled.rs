@@ -45,12 +45,13 @@ impl Model for RescaledPredictor<'_> {
         predictions(self.answer_each(candidates, features))
     }
 
-    /// The sum on the reference, and how many times as long it takes here.
+    /// The sum on the reference, how many times as long it takes here, and the product of both.
     fn explain(&self, candidate: &Candidate, features: &Features) -> Result<Vec<Term>, PredictError> {
         let mut terms = self.inner.explain(candidate, features)?;
         let there = self.inner.predict(candidate, features)?.time.0;
-        let value = self.predict(candidate, features)?.time.0 / there;
-        terms.push(Term { part: "", name: "T / T on the reference", value, unit: "" });
+        let here = self.predict(candidate, features)?.time.0;
+        terms.push(Term { part: "", name: "T / T on the reference", value: here / there, unit: "" });
+        terms.push(Term { part: "", name: "T here", value: here, unit: "s" });
         Ok(terms)
     }
 }

@@ -15,7 +15,7 @@ use sparsight_matrix::Scalar;
 ///
 /// ```
 /// use sparsight::device::{HostOperands, cpu::Cpu};
-/// use sparsight::{Epilogue, Plan, matrix::gallery::Recipe};
+/// use sparsight::{Plan, kernels::Epilogue, matrix::gallery::Recipe};
 /// let a = "stencil2d,n=30".parse::<Recipe>()?.generate::<f64>()?;
 /// let plan = Plan::whole(a.nrows(), "csr-scalar/b256/f64".parse()?, None);
 /// let prepared = plan.prepare(&Cpu::new(), &a)?;

@@ -40,7 +40,7 @@ impl<T: Scalar> Prepared<T> {
     /// `x_i`, its product is what a solver does with vectors between two others: several vectors and dot products in one launch.
     ///
     /// ```
-    /// use sparsight::{Epilogue, Prepared, device::{HostOperands, cpu::Cpu}};
+    /// use sparsight::{Prepared, device::{HostOperands, cpu::Cpu}, kernels::Epilogue};
     /// // r = r - alpha q and x = x + alpha p, with the square of the new r's norm: an iteration of CG behind its product q = A p.
     /// let step = Epilogue::try_new("y[i] - alpha * s", &["p"], &["alpha"])?
     ///     .with_output("x0", "x0[i] + alpha * p[i]")?
