@@ -34,6 +34,7 @@ type Named = (Vec<String>, Vec<String>, Vec<(String, String)>, Vec<(String, Stri
 
 /// A prepared matrix with an epilogue, whose kernel is compiled the first time.
 #[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // Lists of Python become vectors.
 pub(crate) fn with_epilogue(
     py: Python<'_>,
     prepared: &Prepared,
@@ -228,7 +229,7 @@ fn queue<T: Value>(
 #[pymethods]
 impl EpilogueProduct {
     /// The product with arrays of the host; `dots` becomes the dot products.
-    #[allow(clippy::too_many_arguments)]
+    #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // Lists of Python become vectors.
     fn multiply_host<'py>(
         &self,
         py: Python<'py>,
@@ -252,7 +253,7 @@ impl EpilogueProduct {
 
     /// The product with arrays at these addresses on the GPU, each with its length, queued in a stream: its handle, None for the device's
     /// own.
-    #[allow(clippy::too_many_arguments)]
+    #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // Lists of Python become vectors.
     fn multiply_on_device(
         &self,
         py: Python<'_>,

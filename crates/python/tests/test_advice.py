@@ -239,3 +239,35 @@ def test_a_plan_takes_values_in_f32_where_it_is_asked_to():
     both = (plan.candidate, plan.transposed.candidate)
     assert all(one.id.endswith("/f32-f64") for one in both) and plan.transposed.advice.narrowing["changed"] == 0
     assert plan.memory_bytes < sparsight.plan(cube, device="nvidia-h200", transpose=True).memory_bytes
+
+
+def test_candidates_are_ranked_by_an_iteration_of_a_solver(grid):
+    advice = sparsight.advise(grid, products=1000, device="nvidia-h200", iteration="cg")
+    best = advice.best
+    assert advice.iteration == {"name": "cg"} and advice.products == 1000
+    assert best.iteration_low_s <= best.iteration_s <= best.iteration_high_s
+    assert best.predicted_s == best.in_products_s < best.iteration_s and best.launches == 2
+    assert abs(best.in_all_s - best.conversion_s - 1000 * best.iteration_s) < 1e-9
+    assert "an iteration of cg" in str(advice) and "of it in products" in str(advice)
+    assert "iteration_s" in advice.to_pandas().columns
+    of_products = sparsight.advise(grid, device="nvidia-h200")
+    assert of_products.best.iteration_s is None and of_products.iteration is None
+    plan = sparsight.plan(grid, device="nvidia-h200", iteration="bicgstab")
+    assert plan.candidate.launches == 4 and not plan.candidate.vendor
+
+
+def test_an_iteration_with_the_transpose_names_a_candidate_for_it():
+    wide = sparsight.gallery("wide")
+    advice = sparsight.advise(wide, device="nvidia-h200", iteration="pdhg")
+    turned = advice.iteration["transposed"]
+    assert turned["id"] in str(advice) and turned["low_s"] <= turned["predicted_s"] <= turned["high_s"]
+    assert abs(advice.best.in_products_s - advice.best.predicted_s - turned["predicted_s"]) < 1e-12
+
+
+def test_iterations_that_do_not_exist_are_refused(grid):
+    with pytest.raises(sparsight.BadMatrix, match="CG is for square matrices"):
+        sparsight.advise(sparsight.gallery("wide"), device="nvidia-h200", iteration="cg")
+    with pytest.raises(sparsight.SparsightError, match="gmres.*bicgstab"):
+        sparsight.advise(grid, device="nvidia-h200", iteration="gmres")
+    with pytest.raises(sparsight.SparsightError, match="from_"):
+        sparsight.advise(grid, device="nvidia-h200", iteration="cg", from_="coo")

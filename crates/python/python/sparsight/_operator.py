@@ -117,7 +117,7 @@ class Operator(Products):
         # Looked up once: it is asked for with each product.
         self._multiply_on_device = core.multiply_on_device
         self._turned, self._order, self._transposed, self._unplanned = turned, order, None, unplanned
-        self._epilogues: dict[Any, Any] = {}
+        self._epilogues = {}
         self._changing = threading.Lock()
         self._number = next(_numbers)
         numbered[self._number] = self
