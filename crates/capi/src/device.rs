@@ -10,7 +10,7 @@ use sparsight::device::cuda::Cuda;
 use sparsight::device::gpu::ConvertOn;
 use sparsight::device::hip::Hip;
 use sparsight::device::{Device, DeviceError};
-use sparsight::matrix::Scalar;
+use sparsight::matrix::{Scalar, Seconds};
 use sparsight::{Error, Profile};
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int};
@@ -80,6 +80,15 @@ fn open_gpu(index: usize) -> Result<Cuda, Failure> {
         gpu.convert_on(ConvertOn::From(from));
     }
     Ok(gpu)
+}
+
+/// What a launch takes on the GPU with that number, seconds. It is opened for that, unless it is in use.
+pub(crate) fn launch_cost(index: usize) -> Result<Seconds, Failure> {
+    threads::begin()?;
+    match &*Opened::open(LocalDevice::Gpu(index))? {
+        Opened::Cuda(gpu) => Ok(gpu.launch_cost()?),
+        Opened::Cpu(_) | Opened::Hip(_) => unreachable!("a GPU of NVIDIA is opened as such"),
+    }
 }
 
 /// Opens a device: "cpu", "cuda" (the first GPU), "cuda:N" (counted from 0), or "hip" and "hip:N" for GPUs of AMD, on which nothing has run

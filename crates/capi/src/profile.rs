@@ -46,7 +46,12 @@ fn profile_of(name: Option<&str>) -> Result<Profile, Failure> {
         Some(LocalDevice::Gpu(index)) => {
             threads::refuse_forked()?;
             let gpu = device::gpu_name(index)?;
-            device::known_profile(&gpu)?.map_or_else(|| calibrated(index), Ok)
+            let profile = device::known_profile(&gpu)?.map_or_else(|| calibrated(index), Ok)?;
+            // Where it cannot be opened the launch is that of the profile: nothing is to be run on it yet.
+            Ok(match device::launch_cost(index) {
+                Ok(launch) => profile.on_machine(launch),
+                Err(_) => profile,
+            })
         }
         // GPUs of AMD are not calibrated yet: no profile has that name.
         Some(LocalDevice::Cpu | LocalDevice::Hip(_)) | None => Ok(Profile::find(name)?),
@@ -98,6 +103,10 @@ fn say(text: &str) {
 /// "cpu" is what `sparsight calibrate --device cpu`, `sparsight advise --device cpu` or Python's `calibrate("cpu")` have found out about
 /// the processor; nothing is measured here. If that was not done, plans have plain CSR first and then the other candidates by the bytes
 /// that they move, with times that are assumed: their intervals span a factor of 64.
+///
+/// A GPU that is named is opened, and a launch of an empty kernel on it is timed, once as long as it stays open: machines with the same GPU
+/// differ in that, and every predicted time is moved by what it takes more or less here than in the profile. Where it cannot be
+/// opened, for want of NVRTC, times are those of the profile.
 ///
 /// A GPU that is named and has no profile is calibrated: up to ten matrices are run on it, once, in about 20 s (longer on a slow
 /// machine), and a line on standard error says so. What was measured is kept in the folder that the environment variable

@@ -155,16 +155,6 @@ impl OpenDevice {
         }
     }
 
-    /// `profile`, which is of this device, with the launch that was measured when it was opened.
-    pub(crate) fn at_hand(&self, profile: Profile, context: &Context) -> Profile {
-        let of_profile = profile.device.facts.launch_s;
-        let profile = profile.on_machine(self.facts().launch_s);
-        if let Some(here) = profile.launch_here {
-            context.printer.detail(format_args!("a launch takes {here} here, {of_profile} in the profile"));
-        }
-        profile
-    }
-
     /// Measures bandwidth and launch cost; a GPU's are measured when it is opened.
     pub(crate) fn measure_rates(&mut self) {
         if let Self::Cpu(cpu) = self {
@@ -382,6 +372,30 @@ impl ProfileFlags {
             None => of_this_machine(context)?
                 .map_or_else(|| Profile::find(Profile::DEFAULT).map_err(Failure::from), Ok),
         }
+    }
+
+    /// `profile`, which the flags asked for, with the launch of the machine at hand if `--device` names a GPU of NVIDIA. Opens the GPU for
+    /// that, unless it is `open` already. Where that fails the launch is that of the profile: nothing is to be run on it.
+    pub(crate) fn at_hand(&self, profile: Profile, open: Option<&OpenDevice>, context: &Context) -> Profile {
+        let launch = match (open, &self.profile, &self.device) {
+            (Some(device), ..) => Ok(device.facts().launch_s),
+            (None, None, Some(DeviceName::Cuda(index))) => {
+                Cuda::open_without_rates(*index).and_then(|gpu| gpu.launch_cost())
+            }
+            _ => return profile,
+        };
+        let of_profile = profile.device.facts.launch_s;
+        let profile = match launch {
+            Ok(launch) => profile.on_machine(launch),
+            Err(why) => {
+                context.printer.detail(format_args!("the launch was not measured here: {why}"));
+                return profile;
+            }
+        };
+        if let Some(here) = profile.launch_here {
+            context.printer.detail(format_args!("a launch takes {here} here, {of_profile} in the profile"));
+        }
+        profile
     }
 
     /// The folder of the profile, to add to it.

@@ -206,6 +206,18 @@ fn of_gpu(name: &str) -> Result<Option<Arc<Profile>>, Failure> {
     Ok(kept(name_kept(name), || Profile::known_for_gpu(name, || Cuda::driver().ok()))?)
 }
 
+/// `profile`, which is of the GPU with that number, with what a launch takes there: measured once, on the GPU that products run on. Where
+/// it cannot be opened, which a prediction does without, the launch is that of the profile.
+fn at_hand(index: usize, profile: &Arc<Profile>) -> Result<Arc<Profile>, Failure> {
+    // Before profiles are locked: a GPU that is opened asks for its own.
+    let launch = gpu(index).and_then(|gpu| Ok(gpu.launch_cost()?)).ok();
+    let here = launch.map(|launch| Profile::clone(profile).on_machine(launch));
+    Ok(kept(format!("cuda:{index}{AT_HAND}"), || Ok(here))?.unwrap_or_else(|| Arc::clone(profile)))
+}
+
+/// End of the names under which these are kept.
+const AT_HAND: &str = " at hand";
+
 /// Calibration of this processor.
 pub(crate) fn of_processor() -> Result<Option<Arc<Profile>>, Failure> {
     let facts = processor().facts();
@@ -228,14 +240,15 @@ pub(crate) fn profile_for(device: Option<&str>) -> Result<Arc<Profile>, Failure>
     match LocalDevice::named(device) {
         Some(LocalDevice::Gpu(index)) => {
             let name = Cuda::name(index)?;
-            of_gpu(&name)?.ok_or_else(|| {
+            let known = of_gpu(&name)?.ok_or_else(|| {
                 // What is uncalibrated the package calibrates, with a warning.
                 let kind = if may_calibrate() { Kind::Uncalibrated } else { Kind::NoProfile };
                 let seconds = CALIBRATION_BUDGET.0;
                 Failure::new(kind, format!("{name} has no profile and was not calibrated yet")).hinted(format!(
                     "sparsight.calibrate({device:?}) does it, once, in about {seconds:.0} s"
                 ))
-            })
+            })?;
+            at_hand(index, &known)
         }
         Some(LocalDevice::Cpu) => of_processor()?.ok_or_else(|| {
             Failure::new(Kind::NoProfile, "this processor has no profile and was not calibrated yet, or only while the machine was busy").hinted(
@@ -353,7 +366,10 @@ fn keep_calibration(made: Profile) -> (String, Option<String>) {
         let folder = made.folder.as_ref().map(|folder| folder.display().to_string());
         (folder.unwrap_or_default(), ("cpu".to_owned(), made.device.provenance.noise.clone()))
     };
-    READ.lock().unwrap_or_else(PoisonError::into_inner).insert(key, Arc::new(made));
+    let mut all = READ.lock().unwrap_or_else(PoisonError::into_inner);
+    // What was made of an earlier one is made again.
+    all.retain(|name, _| !name.ends_with(AT_HAND));
+    all.insert(key, Arc::new(made));
     answer
 }
 

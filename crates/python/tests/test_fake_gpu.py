@@ -1,5 +1,6 @@
-"""A GPU without a profile and without a run-time compiler: a library that answers in the place of NVIDIA's driver."""
+"""Libraries that answer in the place of NVIDIA's driver: of a GPU without a profile and without a run-time compiler, and of an H200."""
 
+import json
 import os
 import pathlib
 import shutil
@@ -23,6 +24,22 @@ def fake_driver(tmp_path_factory):
     folder = tmp_path_factory.mktemp("driver")
     subprocess.run([compiler, "-shared", "-fPIC", "-o", folder / "libcuda.so.1", SOURCE], check=True)
     (folder / "libcuda.so").symlink_to("libcuda.so.1")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def fake_h200(tmp_path_factory):
+    """A folder with a driver and a run-time compiler, those of the drop-in's tests."""
+    sources = SOURCE.parents[2] / "cusparse" / "tests" / "stand_in"
+    if shutil.which("nvidia-smi") is not None:
+        pytest.skip("the libraries of a real GPU are here")
+    if shutil.which("g++") is None or not sources.is_dir():
+        pytest.skip("there is no g++ here, or not the whole repository")
+    folder = tmp_path_factory.mktemp("h200")
+    for source, library in [("driver.cpp", "libcuda.so.1"), ("nvrtc.cpp", "libnvrtc.so.13")]:
+        flags = ["-std=c++17", "-O1", "-pthread", "-shared", "-fPIC", f"-Wl,-soname,{library}"]
+        subprocess.run(["g++", *flags, "-o", folder / library, sources / source], check=True)
+        (folder / library.partition(".so")[0]).with_suffix(".so").symlink_to(library)
     return folder
 
 
@@ -95,3 +112,45 @@ def test_without_a_folder_to_keep_it_in_nothing_is_measured(fake_driver, tmp_pat
     files = [one for one in kept.rglob("*") if one.is_file()]
     assert "1" in said.splitlines()[0] and not files, "what cannot be opened leaves nothing"
     assert "<string>:8: UserWarning: Fake GPU has no profile" in warned, "the line that asked is named"
+
+
+def test_a_gpu_that_is_named_is_predicted_with_its_own_launch(fake_h200, tmp_path):
+    said, _ = python(
+        """
+        import json
+        A = sparsight.gallery("stencil2d,n=60")
+        for device in ("nvidia-h200", "cuda:0", "cuda:0", "nvidia-h200"):
+            answer = sparsight.advise(A, device=device).to_dict()
+            print(json.dumps([answer["device"], answer["candidates"][0]]))
+        """,
+        fake_h200,
+        tmp_path,
+        STAND_IN_US="empty=2",
+    )
+    (profile, there), (machine, here), *again = [json.loads(line) for line in said.splitlines()]
+    assert again == [[machine, here], [profile, there]]
+    assert "profile_launch_s" not in profile and machine["profile_launch_s"] == profile["launch_s"]
+    assert machine["launch_s"] == pytest.approx(2e-6)
+    more = machine["launch_s"] - profile["launch_s"]
+    assert here["id"] == there["id"] and here["predicted_s"] - there["predicted_s"] == pytest.approx(more)
+
+
+def test_the_program_predicts_with_the_launch_of_the_gpu_that_is_named(fake_h200, tmp_path):
+    said, _ = python(
+        """
+        import subprocess, sys
+        for device in ("nvidia-h200", "cuda:0"):
+            for command in ("advise", "plan"):
+                words = [command, "gallery:stencil2d,n=60", "--device", device, "--json"]
+                print(subprocess.run([sys.executable, "-m", "sparsight", *words], check=True, capture_output=True, text=True).stdout)
+        """,
+        fake_h200,
+        tmp_path,
+        STAND_IN_US="empty=2",
+    )
+    profile, of_profile, machine, of_machine = [json.loads(line) for line in said.split("\n\n") if line.strip()]
+    for there, here in ((profile, machine), (of_profile, of_machine)):
+        assert here["device"]["launch_s"] == pytest.approx(2e-6)
+        assert here["device"]["profile_launch_s"] == there["device"]["launch_s"]
+    more = machine["device"]["launch_s"] - profile["device"]["launch_s"]
+    assert machine["candidates"][0]["predicted_s"] - profile["candidates"][0]["predicted_s"] == pytest.approx(more)

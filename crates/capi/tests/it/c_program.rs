@@ -151,6 +151,44 @@ fn a_gpu_without_a_profile_is_calibrated_unless_forbidden() {
     }
 }
 
+/// Driver and compiler are libraries that stand in, on whose clock a launch takes what they are told.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_gpu_that_is_named_is_predicted_with_its_own_launch() {
+    let (Some(c), Some(cpp)) = (compiler(&["cc", "gcc", "clang"]), compiler(&["g++", "clang++"])) else {
+        return;
+    };
+    let scratch = tempfile::tempdir().unwrap();
+    for (source, file) in [("driver.cpp", "libcuda.so.1"), ("nvrtc.cpp", "libnvrtc.so.13")] {
+        let mut command = Command::new(cpp);
+        command
+            .args(["-std=c++17", "-O1", "-pthread", "-shared", "-fPIC"])
+            .arg(format!("-Wl,-soname,{file}"));
+        command.arg(folder().join("../cusparse/tests/stand_in").join(source));
+        done(command.arg("-o").arg(scratch.path().join(file)));
+        let link = scratch.path().join(&file[..file.find(".so").unwrap() + 3]);
+        std::os::unix::fs::symlink(file, link).unwrap();
+    }
+    let program = scratch.path().join("launch_at_hand");
+    compile(c, "tests/launch_at_hand.c", &program, &borrowed(&with_dynamic_library()));
+    let times = |launch_us: &str| -> Vec<f64> {
+        let mut command = Command::new(&program);
+        for variable in ["CUDA_PATH", "CUDA_HOME", "CUDA_ROOT", "CONDA_PREFIX", "VIRTUAL_ENV"] {
+            command.env_remove(variable);
+        }
+        command.env("LD_LIBRARY_PATH", scratch.path()).env("SPARSIGHT_CACHE", scratch.path().join("cache"));
+        let said = done(command.env("STAND_IN_US", format!("empty={launch_us}")));
+        said.lines().map(|line| line.parse().unwrap_or_else(|_| panic!("{said}"))).collect()
+    };
+    let (two, three) = (times("2"), times("3"));
+    assert_eq!((two.len(), three.len()), (3, 3));
+    // A launch of the shipped profile takes 1.29 us.
+    assert!(two[1] > two[0] + 0.6 && two[1] < two[0] + 0.8, "{two:?}");
+    assert!((three[1] - two[1] - 1.0).abs() < 1e-3, "{two:?} {three:?}");
+    // The profile by its name stays what it is.
+    assert_eq!([two[0], three[0], two[2], three[2]], [two[0]; 4]);
+}
+
 #[cfg(unix)]
 #[test]
 fn the_header_is_c_and_cpp_without_warnings() {

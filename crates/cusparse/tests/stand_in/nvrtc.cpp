@@ -55,11 +55,14 @@ int nvrtcCompileProgram(void* handle, int count, const char* const* options)
             program.image += std::string(options[i] + 2) + "\n";
         }
     }
-    // The name of a kernel begins a line behind the one with `extern "C" __global__`.
-    const std::string& source = program.source;
-    for (size_t at = 0; (at = source.find("\nextern \"C\" __global__", at)) != std::string::npos; ++at) {
-        const size_t line = source.find('\n', at + 1) + 1;
-        program.image += "entry " + source.substr(line, source.find('(', line) - line) + "\n";
+    // The name of a kernel stands behind `extern "C" __global__ void` and its bounds, on that line or the next.
+    const std::string &source = program.source, begin = "\nextern \"C\" __global__ void", bounds = "__launch_bounds__(";
+    for (size_t at = 0; (at = source.find(begin, at)) != std::string::npos; ++at) {
+        size_t name = source.find_first_not_of(" \n", at + begin.size());
+        if (source.compare(name, bounds.size(), bounds) == 0) {
+            name = source.find_first_not_of(" \n", source.find(')', name) + 1);
+        }
+        program.image += "entry " + source.substr(name, source.find('(', name) - name) + "\n";
     }
     const char* const refused = std::getenv("STAND_IN_NOT_COMPILED");
     if (refused && program.image.find("\nentry " + std::string(refused) + "\n") != std::string::npos) {

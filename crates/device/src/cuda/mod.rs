@@ -51,9 +51,9 @@ pub use row_lengths::{QueuedCount, RowLengthCounter, RowLengthSummary};
 
 use crate::gpu::{
     BatchTimer, ConvertOn, DeviceMatrix, Extent, Fence, Gpu, GpuDevice, Memory, Module as GpuModule, Vectors,
-    VendorProduct, available_bytes, measure_rates,
+    VendorProduct, available_bytes, launch_cost, measure_rates,
 };
-use crate::timing::{Caches, Clock};
+use crate::timing::{Caches, Clock, StoppingRule};
 use crate::{Device, DeviceError, LoadRequest, Operand, Product, Stream};
 use context::{Context, named};
 use cudarc::driver::result;
@@ -79,6 +79,8 @@ pub struct Cuda {
 struct CudaGpu {
     /// Made when first needed: its kernels have to be compiled.
     timer: OnceLock<BatchTimer<Context>>,
+    /// Measured when first asked for, unless the facts hold it.
+    launch: OnceLock<Seconds>,
     /// Opened when first needed.
     library: Mutex<Option<Arc<Library>>>,
     compiler: Compiler,
@@ -235,8 +237,9 @@ impl Cuda {
             nvrtc: nvrtc_version()?,
             cache: KernelCache::from_environment(),
         };
-        let (library, clock, timer) = (Mutex::new(None), ClockReader::open(context.device), OnceLock::new());
-        let mut gpu = CudaGpu { timer, library, compiler, facts, clock, context };
+        let (library, clock) = (Mutex::new(None), ClockReader::open(context.device));
+        let (timer, launch) = (OnceLock::new(), OnceLock::new());
+        let mut gpu = CudaGpu { timer, launch, library, compiler, facts, clock, context };
         if measures_rates {
             let mut facts = gpu.facts.clone();
             measure_rates(&mut facts, &gpu.context, gpu.timer()?)?;
@@ -254,6 +257,20 @@ impl Cuda {
     /// Attributes and measured rates.
     pub fn facts(&self) -> &DeviceFacts {
         &self.gpu.facts
+    }
+
+    /// Time of one launch of an empty kernel among many on this machine: of a device that was opened without rates it is measured when
+    /// first asked for, in some milliseconds, and kept as long as the device is open.
+    ///
+    /// # Errors
+    /// [`DeviceError::Compile`], or a failed call.
+    pub fn launch_cost(&self) -> Result<Seconds, DeviceError> {
+        let known = Some(self.gpu.facts.launch_s).filter(|launch| launch.0 > 0.0);
+        if let Some(launch) = known.or_else(|| self.gpu.launch.get().copied()) {
+            return Ok(launch);
+        }
+        let launch = launch_cost(self.gpu.timer()?, &StoppingRule::BRISK)?;
+        Ok(*self.gpu.launch.get_or_init(|| launch))
     }
 
     /// Memory that a matrix, x and y may take now: the free memory less a reserve; none if the driver does not say.

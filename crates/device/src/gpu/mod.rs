@@ -60,7 +60,7 @@ pub use in_place::{CsrAddresses, InPlace};
 pub use link::{Link, Message};
 pub use matrix::DeviceMatrix;
 pub use plan_digest::PlanDigest;
-pub(crate) use rates::measure_rates;
+pub(crate) use rates::{launch_cost, measure_rates};
 pub(crate) use seam::MAX_ARGS;
 pub use seam::{Extent, Fence, Gpu, LaunchShape, Memory, Module, Parameters, Vectors, VendorProduct};
 pub use share::{GpuShare, SharePlan};

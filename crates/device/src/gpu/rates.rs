@@ -27,15 +27,18 @@ pub(crate) fn measure_rates<D: Driver>(
     timer: &BatchTimer<D>,
 ) -> Result<(), DeviceError> {
     facts.copy_bytes_per_s = copy_rate(driver, timer)?;
-    facts.launch_s = launch_cost(timer)?;
+    facts.launch_s = launch_cost(timer, &StoppingRule::CAREFUL)?;
     facts.upload_bytes_per_s = Some(upload_rate(driver)?);
     Ok(())
 }
 
 /// Time of one launch of an empty kernel among many, by the very estimator that times products.
-fn launch_cost<D: Driver>(timer: &BatchTimer<D>) -> Result<Seconds, DeviceError> {
+pub(crate) fn launch_cost<D: Driver>(
+    timer: &BatchTimer<D>,
+    rule: &StoppingRule,
+) -> Result<Seconds, DeviceError> {
     let batch = |count| timer.time(count, 1, Caches::Warm, &[], &mut || timer.queue_empty());
-    Ok(measure(batch, &StoppingRule::CAREFUL)?.time)
+    Ok(measure(batch, rule)?.time)
 }
 
 /// Bytes read plus bytes written a second by a copy within the device.

@@ -415,7 +415,8 @@ def advise(
     device : str, optional
         Whom it is for: ``"cuda:0"``, ``"cpu"`` (:func:`calibrate` gets to know it), a shipped profile (:func:`profiles`), or the folder
         or data sheet of another one. A GPU of this machine that has no profile is calibrated when it is first named, once, in about
-        20 s. By default the first GPU here, if it is known, else ``"nvidia-h200"``.
+        20 s. Times for ``"cuda:0"`` are with what a launch takes there, timed when it is first named. By default the first GPU here, if
+        it is known, else ``"nvidia-h200"``.
     model : str, optional
         One model alone: ``"boosting"``, ``"strip-cache"``, ``"strip"``, ...
     dtype : optional

@@ -174,6 +174,7 @@ impl Advise {
             if self.report.is_some() {
                 return Err(Failure::one_matrix("--report", sources.len()));
             }
+            let profile = self.profile.at_hand(profile, None, context);
             return self.run_many::<T>(sources, &profile, context);
         }
         let source = sources.swap_remove(0);
@@ -181,7 +182,7 @@ impl Advise {
             return self.run_iteration::<T>(&source, &profile, iteration, context);
         }
         let device = if self.verify || self.verify_all { Some(self.profile.open(&profile)?) } else { None };
-        let profile = device.iter().fold(profile, |profile, device| device.at_hand(profile, context));
+        let profile = self.profile.at_hand(profile, device.as_ref(), context);
         let (mut matrix, mut told) = self.load_told::<T>(&source, context)?;
         let ordered = self.order.reorder.map(|order| order.apply(&matrix, &source.title())).transpose()?;
         let mut objective = self.model.objective(self.iterations);

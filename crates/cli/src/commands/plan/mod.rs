@@ -168,7 +168,7 @@ impl Plan {
         } else {
             None
         };
-        let profile = run.iter().fold(profile, |profile, run| run.device.at_hand(profile, context));
+        let profile = self.profile.at_hand(profile, run.as_ref().map(|run| &run.device), context);
         let mut matrices = Vec::new();
         let load = |source: &MatrixSource| source.load::<T>(context);
         let looked = one_by_one(&sources, "planning", context, load, |at, matrix| {
