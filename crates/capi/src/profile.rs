@@ -53,7 +53,7 @@ fn profile_of(name: Option<&str>) -> Result<Profile, Failure> {
                 Err(_) => profile,
             })
         }
-        // GPUs of AMD are not calibrated yet: no profile has that name.
+        // The library does not calibrate GPUs of AMD: no profile has that name.
         Some(LocalDevice::Cpu | LocalDevice::Hip(_)) | None => Ok(Profile::find(name)?),
     }
 }

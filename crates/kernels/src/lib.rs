@@ -48,7 +48,7 @@ pub use epilogue::{
     MOST_VECTORS, Output, THREADS_AT_ONCE, dots_pass_source, epilogue_pass_source, epilogue_source,
 };
 pub use execution::Execution;
-pub use family::{BLOCKS, Elsewhere, Family, Run, StripRule, Vendor, WarpWork};
+pub use family::{BLOCKS, Elsewhere, Family, Rocsparse, Run, StripRule, Vendor, WarpWork};
 pub use fused::{FUSED_ARGS, FUSED_PARTS, FusedParts, fits_one_launch, fused_source};
 pub use kernel::{Kernel, ParseKernelError, strip};
 pub use own::{OwnKernel, OwnKernelError};
