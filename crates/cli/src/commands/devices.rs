@@ -76,7 +76,8 @@ impl Args {
             Err(error) if self.report => remarks.push(format!("hip: {error}")),
             Err(_) => {}
         }
-        let libraries = [("NVRTC", nvrtc()), ("cuSPARSE", vendors_library()), ("NCCL", LinkedGpus::library())];
+        let libraries =
+            [("NVRTC", nvrtc()), ("cuSPARSE", vendors_library()), ("NCCL", LinkedGpus::library())];
         let [nvrtc, cusparse, nccl] = libraries.each_ref().map(|(_, found)| found.as_ref().ok().cloned());
         let profiles: Vec<Profile> =
             Profile::shipped_names().map(Profile::shipped).collect::<Result<_, _>>()?;
