@@ -173,8 +173,11 @@ def test_vectors_on_a_gpu(name, request, rng):
         a = sparsight.gallery(recipe)
         n = a.shape[0]
         x, d, z = rng.standard_normal((3, n))
-        for candidate in ("csr-vector/t8/b256/f64", "sell/c32/s1/b128/f64", "coo/b256/f64"):
-            operator = sparsight.plan(a).prepare("cuda:0", candidate=candidate)
+        plan = sparsight.plan(a)
+        possible = [one.id for one in plan.advice if not one.vendor]
+        sliced = next(name for name in possible if name.startswith("sell/"))
+        for candidate in ("csr-vector/t8/b256/f64", sliced, "coo/b256/f64"):
+            operator = plan.prepare("cuda:0", candidate=candidate)
             gx, gd, gz, gy, gw = (put(array) for array in (x, d, z, np.zeros(n), z))
             beta = put(np.array([0.25, 0.5]))[1:]
             made = operator.matvec(gx, gy, epilogue="s * d[i] + beta * z[i]", outputs={"w": "out - w[i]"}, d=gd, z=gz, beta=beta, w=gw)
