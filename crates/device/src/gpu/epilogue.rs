@@ -10,7 +10,7 @@
 
 use super::array::check_device;
 use super::device::Shared;
-use super::launch::{PartLaunch, SharedFence, fenced, part_launch, slots};
+use super::launch::{OwnRoom, PartLaunch, SharedFence, fenced, part_launch, slots};
 use super::{DeviceArray, DeviceMatrix, Extent, LaunchShape, Vectors};
 use crate::epilogue::check_reads_x;
 use crate::lengths::check_lengths;
@@ -42,6 +42,9 @@ pub(super) struct Host<'a> {
     pub(super) entries: u32,
     /// The memory of the matrix.
     pub(super) touched: Vec<Extent>,
+    /// Identity of the product, its launches, and the matrices that these name, where they write to nothing but
+    /// [shared room](DeviceMatrix::shared_room).
+    pub(super) launches: Option<(&'a Arc<()>, &'a [PartLaunch], &'a [DeviceMatrix])>,
 }
 
 /// [`LoadedEpilogue`] of a GPU.
@@ -54,7 +57,7 @@ pub(super) struct GpuEpilogue<T: Scalar> {
     /// Present if two products at once would share memory.
     fence: Option<SharedFence>,
     /// The same with memory that graphs alone use: in one, its products follow each other as they do in their stream, without events
-    /// between them. Present if the memory is the epilogue's own.
+    /// between them.
     in_graphs: Option<Way<T>>,
     own: Stock<Room<T>>,
     entries: u32,
@@ -69,14 +72,19 @@ struct Launches {
     of_dots: Option<PartLaunch>,
     /// Partial sums of dot products, those of `of_dots`, and a counter, which the launches name.
     _dots: (DeviceArray<f64>, DeviceArray<u32>),
+    /// Room in place of that of the matrix, likewise.
+    _room: OwnRoom,
 }
+
+/// Launches of the product whose identity this is: they name arrays of its matrix, and room of their own.
+type OfProduct = (Arc<()>, Vec<PartLaunch>, OwnRoom);
 
 #[derive(Debug)]
 enum Way<T> {
     /// The launches of the product whose identity this is: they name arrays of its matrix.
     InLaunch(Launches, Arc<()>),
-    /// Launches behind any product, and room for the sums that it leaves.
-    Behind(Launches, DeviceArray<T>),
+    /// Launches behind any product, and room for the sums that it leaves; for one product, its launches.
+    Behind(Launches, DeviceArray<T>, Option<OfProduct>),
 }
 
 /// Vectors for a product whose own lie on the host, and for timing.
@@ -152,7 +160,7 @@ impl<T: Scalar> GpuEpilogue<T> {
         let Some(module) = gpu.with_epilogue(candidate, matrix.offset_bytes(), epilogue)? else {
             return Ok(None);
         };
-        let way = || {
+        let way = |room: OwnRoom| {
             let mut before = 0;
             let launch = |planned: &PlannedLaunch, dots: [u64; 3]| {
                 let mut launch = part_launch(&module, planned, candidate.block, matrix, 0);
@@ -160,10 +168,15 @@ impl<T: Scalar> GpuEpilogue<T> {
                 before += u64::from(planned.grid);
                 launch
             };
-            let launches = Launches::of(gpu, epilogue, (blocks, candidate.block), &planned, launch)?;
-            Ok(Way::InLaunch(launches, Arc::clone(identity)))
+            let launches = Launches::of(gpu, epilogue, (blocks, candidate.block), &planned, room, launch)?;
+            Ok::<_, DeviceError>(Way::InLaunch(launches, Arc::clone(identity)))
         };
-        Self::of(host, epilogue, way, fence.cloned(), has_dots).map(Some)
+        let fence = if has_dots && fence.is_none() { Some(gpu.shared_fence()?) } else { fence.cloned() };
+        let in_graphs = match &fence {
+            Some(_) => Some(way(OwnRoom::beside(&gpu.memory(), std::slice::from_ref(matrix))?)?),
+            None => None,
+        };
+        Ok(Some(Self::of(host, epilogue, way(OwnRoom::default())?, fence, in_graphs)))
     }
 
     /// In a launch behind any product.
@@ -172,12 +185,20 @@ impl<T: Scalar> GpuEpilogue<T> {
     /// As [`Product::load_epilogue`].
     pub(super) fn behind(host: &Host<'_>, epilogue: &Epilogue) -> Result<Self, DeviceError> {
         check_reads_x(epilogue, host.size)?;
-        let way = || {
-            let sums = DeviceArray::new(&host.gpu.memory(), host.size.0)?;
+        let memory = host.gpu.memory();
+        let way = |of_product: Option<OfProduct>| {
+            let sums = DeviceArray::new(&memory, host.size.0)?;
             let launches = Self::pass(host, epilogue, LaunchArg::Number(sums.address()))?;
-            Ok(Way::Behind(launches, sums))
+            Ok::<_, DeviceError>(Way::Behind(launches, sums, of_product))
         };
-        Self::of(host, epilogue, way, None, true)
+        let in_graphs = host.launches.map(|(identity, launches, matrices)| {
+            let room = OwnRoom::beside(&memory, matrices)?;
+            let launches = launches.iter().map(|launch| room.put_in(launch.clone())).collect();
+            way(Some((Arc::clone(identity), launches, room)))
+        });
+        let in_graphs = in_graphs.unwrap_or_else(|| way(None))?;
+        let fence = host.gpu.shared_fence()?;
+        Ok(Self::of(host, epilogue, way(None)?, Some(fence), Some(in_graphs)))
     }
 
     /// In a launch that reads x in place of the sums: A is the identity of the product that has this `identity`.
@@ -189,8 +210,16 @@ impl<T: Scalar> GpuEpilogue<T> {
         epilogue: &Epilogue,
         identity: &Arc<()>,
     ) -> Result<Self, DeviceError> {
-        let way = || Ok(Way::InLaunch(Self::pass(host, epilogue, LaunchArg::X)?, Arc::clone(identity)));
-        Self::of(host, epilogue, way, None, !epilogue.dots().is_empty())
+        let way = || -> Result<_, DeviceError> {
+            let launches = Self::pass(host, epilogue, LaunchArg::X)?;
+            Ok(Way::InLaunch(launches, Arc::clone(identity)))
+        };
+        let (fence, in_graphs) = if epilogue.dots().is_empty() {
+            (None, None)
+        } else {
+            (Some(host.gpu.shared_fence()?), Some(way()?))
+        };
+        Ok(Self::of(host, epilogue, way()?, fence, in_graphs))
     }
 
     /// The launch that computes the lines from sums in memory; none without rows and dot products.
@@ -210,35 +239,31 @@ impl<T: Scalar> GpuEpilogue<T> {
             slots: slots(&args, 0, 0).collect(),
         };
         let planned: Vec<u64> = (blocks > 0).then_some(blocks).into_iter().collect();
-        Launches::of(gpu, epilogue, (blocks, HELPER_BLOCK), &planned, launch)
+        Launches::of(gpu, epilogue, (blocks, HELPER_BLOCK), &planned, OwnRoom::default(), launch)
     }
 
-    /// `way` makes the launches, with memory of their own if there is some that two products at once `would_share`; `fence` is that of
-    /// what they share otherwise.
     fn of(
         host: &Host<'_>,
         epilogue: &Epilogue,
-        way: impl Fn() -> Result<Way<T>, DeviceError>,
+        way: Way<T>,
         fence: Option<SharedFence>,
-        would_share: bool,
-    ) -> Result<Self, DeviceError> {
-        let is_own = would_share && fence.is_none();
-        let own = way()?;
-        let more_entries = match &own {
-            Way::InLaunch(launches, _) => launches.of_dots.iter().len(),
-            Way::Behind(launches, _) => launches.of_rows.len() + launches.of_dots.iter().len(),
+        in_graphs: Option<Way<T>>,
+    ) -> Self {
+        let more_entries = match &way {
+            Way::InLaunch(launches, ..) => launches.of_dots.iter().len(),
+            Way::Behind(launches, ..) => launches.of_rows.len() + launches.of_dots.iter().len(),
         };
-        Ok(Self {
+        Self {
             gpu: Arc::clone(host.gpu),
             epilogue: epilogue.clone(),
             size: host.size,
-            way: own,
-            fence: if is_own { Some(host.gpu.shared_fence()?) } else { fence },
-            in_graphs: is_own.then(&way).transpose()?,
+            way,
+            fence,
+            in_graphs,
             own: Stock::of(Vec::new()),
             entries: host.entries + more_entries as u32,
             touched: host.touched.clone(),
-        })
+        }
     }
 
     /// Queues one product.
@@ -254,10 +279,17 @@ impl<T: Scalar> GpuEpilogue<T> {
         stream: Option<Stream<'_>>,
     ) -> Result<(), DeviceError> {
         let v = Vectors { x: x.address, y, alpha: 1.0, beta: 0.0 };
+        let is_of = |identity: &Arc<()>| product.identity() == Some(Arc::as_ptr(identity).addr());
         let queue = |way: &Way<T>| {
             let launches = match way {
-                Way::InLaunch(launches, _) => launches,
-                Way::Behind(launches, sums) => {
+                Way::InLaunch(launches, ..) => launches,
+                Way::Behind(launches, sums, Some((identity, of_product, _))) if is_of(identity) => {
+                    let v = Vectors { y: sums.address(), ..v };
+                    // SAFETY: as the caller promises; the matrix is that of the product, and there is a sum for each row.
+                    of_product.iter().try_for_each(|launch| unsafe { launch.queue(&v, &[], stream) })?;
+                    launches
+                }
+                Way::Behind(launches, sums, _) => {
                     let to = DeviceSliceMut::new(sums.address(), sums.len(), sums.as_slice().of);
                     product.multiply_on_device(1.0, x, 0.0, to, stream)?;
                     launches
@@ -308,12 +340,13 @@ impl<T: Scalar> GpuEpilogue<T> {
 
 impl Launches {
     /// `launch` makes each of those that are `planned`, of `blocks` blocks of so many threads in all, from blocks, partial sums and
-    /// counter of their dot products.
+    /// counter of their dot products; they are given `room`.
     fn of<P>(
         gpu: &Shared,
         epilogue: &Epilogue,
         (blocks, threads): (u64, u32),
         planned: &[P],
+        room: OwnRoom,
         mut launch: impl FnMut(&P, [u64; 3]) -> PartLaunch,
     ) -> Result<Self, DeviceError> {
         let (memory, count) = (gpu.memory(), epilogue.dots().len());
@@ -324,7 +357,7 @@ impl Launches {
         let partials = DeviceArray::new(&memory, count * (blocks + then) as usize)?;
         let counter = DeviceArray::zeroed(&memory, usize::from(count > 0))?;
         let dots = [blocks, partials.address(), if are_left { 0 } else { counter.address() }];
-        let of_rows = planned.iter().map(|planned| launch(planned, dots)).collect();
+        let of_rows = planned.iter().map(|planned| room.put_in(launch(planned, dots))).collect();
         let own = partials.address() + count as u64 * blocks * size_of::<f64>() as u64;
         let of_dots = are_left.then(|| -> Result<_, DeviceError> {
             Ok(PartLaunch {
@@ -335,7 +368,7 @@ impl Launches {
                 slots: Vec::new(),
             })
         });
-        Ok(Self { of_rows, of_dots: of_dots.transpose()?, _dots: (partials, counter) })
+        Ok(Self { of_rows, of_dots: of_dots.transpose()?, _dots: (partials, counter), _room: room })
     }
 
     /// Queues them; `words` are the operands', that of the results of dot products last.

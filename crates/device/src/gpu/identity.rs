@@ -100,7 +100,8 @@ impl<T: Scalar> Product<T> for GpuIdentity<T> {
     }
 
     fn load_epilogue(&self, epilogue: &Epilogue) -> Result<Box<dyn LoadedEpilogue<T>>, DeviceError> {
-        let host = Host { gpu: &self.gpu, size: (self.rows, self.rows), entries: 1, touched: Vec::new() };
+        let size = (self.rows, self.rows);
+        let host = Host { gpu: &self.gpu, size, entries: 1, touched: Vec::new(), launches: None };
         Ok(Box::new(GpuEpilogue::of_identity(&host, epilogue, &self.identity)?))
     }
 

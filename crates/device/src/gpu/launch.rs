@@ -1,6 +1,7 @@
 //! Launches that are made once and queued with other vectors each time, and what keeps products apart that share memory.
 
-use super::{DeviceMatrix, Fence, LaunchShape, Module, Vectors};
+use super::array::DeviceBytes;
+use super::{DeviceMatrix, Fence, LaunchShape, Memory, Module, Vectors};
 use crate::{DeviceError, Stream};
 use sparsight_kernels::{FUSED_ARGS, FUSED_PARTS, LaunchArg, PlannedLaunch};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,7 +30,7 @@ pub(super) fn fenced(
 }
 
 /// A launch, and where in it the vectors of each of its parts stand.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct PartLaunch {
     pub(super) module: Arc<dyn Module>,
     pub(super) kernel: usize,
@@ -39,7 +40,7 @@ pub(super) struct PartLaunch {
 }
 
 /// A word of a launch that changes from product to product.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Slot {
     place: usize,
     arg: LaunchArg,
@@ -80,6 +81,30 @@ impl PartLaunch {
         // SAFETY: the recipe names the kernel's parameters, and the arrays are those of the matrix; the caller vouches for
         // the vectors.
         unsafe { self.module.queue(self.kernel, self.shape, words, stream) }
+    }
+}
+
+/// Room in place of that which products of some matrices share, by its address.
+#[derive(Debug, Default)]
+pub(super) struct OwnRoom(Vec<(u64, DeviceBytes)>);
+
+impl OwnRoom {
+    /// Room in place of that of `matrices`, zeroed: counters begin with 0.
+    pub(super) fn beside(memory: &Arc<dyn Memory>, matrices: &[DeviceMatrix]) -> Result<Self, DeviceError> {
+        let own = |shared: &DeviceBytes| {
+            let mut room = DeviceBytes::new(memory, shared.bytes())?;
+            room.zero()?;
+            Ok((shared.address(), room))
+        };
+        matrices.iter().flat_map(DeviceMatrix::shared_room).map(own).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// The launch with this room.
+    pub(super) fn put_in(&self, mut launch: PartLaunch) -> PartLaunch {
+        for (address, room) in &self.0 {
+            launch.words.iter_mut().filter(|word| **word == *address).for_each(|word| *word = room.address());
+        }
+        launch
     }
 }
 

@@ -91,6 +91,15 @@ impl DeviceMatrix {
         self.arrays.iter().find(|(known, _)| *known == name).map(|(_, array)| array)
     }
 
+    /// Room that the thread blocks of a product leave partial sums in for each other, the same in every format: all that is written but y.
+    pub(super) fn shared_room(&self) -> impl Iterator<Item = &DeviceBytes> {
+        let is_room = |name: &str| name.ends_with("partials") || name.ends_with("counters");
+        self.arrays
+            .iter()
+            .filter(move |(name, array)| is_room(name) && array.bytes() > 0)
+            .map(|(_, array)| array)
+    }
+
     /// Address of the array of that name; 0 if it is empty.
     ///
     /// # Panics

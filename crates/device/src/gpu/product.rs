@@ -54,6 +54,8 @@ pub(super) struct GpuProduct<T: Scalar> {
     unscaled: Option<String>,
     /// The candidate of all rows, if there is one.
     whole: Option<Candidate>,
+    /// False for kernels of the user's own, which may write to any array.
+    is_of_catalogue: bool,
     /// Its address is that of no other product.
     identity: Arc<()>,
 }
@@ -227,6 +229,7 @@ impl<T: Scalar> GpuProduct<T> {
             preparation,
             unscaled: None,
             whole,
+            is_of_catalogue: true,
             identity: Arc::default(),
         })
     }
@@ -261,6 +264,7 @@ impl<T: Scalar> GpuProduct<T> {
             preparation,
             unscaled: (!kernel.scales()).then(|| kernel.name().to_owned()),
             whole: None,
+            is_of_catalogue: false,
             identity: Arc::default(),
         })
     }
@@ -475,7 +479,14 @@ impl<T: Scalar> Product<T> for GpuProduct<T> {
     }
 
     fn load_epilogue(&self, epilogue: &Epilogue) -> Result<Box<dyn LoadedEpilogue<T>>, DeviceError> {
-        let host = Host { gpu: &self.gpu, size: self.size, entries: self.entries(), touched: self.touched() };
+        let launches = match &self.work {
+            Work::Ours(launches) if self.is_of_catalogue => {
+                Some((&self.identity, &**launches, &*self.blocks))
+            }
+            _ => None,
+        };
+        let (entries, touched) = (self.entries(), self.touched());
+        let host = Host { gpu: &self.gpu, size: self.size, entries, touched, launches };
         if let (Some(candidate), [matrix]) = (&self.whole, self.blocks.as_slice())
             && let Some(loaded) = GpuEpilogue::in_launch(
                 &host,

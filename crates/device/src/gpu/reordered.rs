@@ -168,6 +168,8 @@ impl<T: Scalar> Product<T> for GpuReordered<T> {
             size: (self.rows(), self.rows()),
             entries: self.inner.entries() + 2,
             touched: self.inner.touched().into_iter().chain(own).collect(),
+            // Around them, rows are brought into their order and back.
+            launches: None,
         };
         Ok(Box::new(GpuEpilogue::behind(&host, epilogue)?))
     }

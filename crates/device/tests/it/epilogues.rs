@@ -567,10 +567,17 @@ fn every_kernel_takes_an_epilogue_on_a_gpu() {
 #[test]
 fn dot_products_in_a_graph_and_beside_it_are_right_each_time() {
     let Some(gpu) = gpu() else { return };
-    let n = 100_000;
-    let a = diagonal_of_ones(n);
+    // The first row is long enough for thread blocks to share it.
+    let (n, long) = (100_000, 65_536);
+    let a = ones(n, long);
     let other = OtherStream::new(&gpu);
-    for id in ["csr-scalar/b64/f64", "coo/b128/f64", "csr-balanced/i512/b128/f64"] {
+    for id in [
+        "csr-scalar/b64/f64",
+        "coo/b128/f64",
+        "csr-balanced/i512/b128/f64",
+        "csr-binned/b128/f64",
+        "csr-segmented/b128/f64",
+    ] {
         let product = gpu.load(LoadRequest::Parts { a: &a, partition: &whole(&a, id) }).unwrap();
         // y = s + y, and its dot product with x: x is 1, then 2.
         let sum = Epilogue::try_new("s + y[i]", &[], &[]).unwrap().with_dot("y", "x").unwrap();
@@ -601,13 +608,16 @@ fn dot_products_in_a_graph_and_beside_it_are_right_each_time() {
         }
         gpu.wait_for(other.stream()).unwrap();
         gpu.wait_for(gpu.stream()).unwrap();
-        // y is 2,000 times x.
-        assert_eq!(in_graph[2].read().unwrap(), [2_000.0 * n as f64], "{id}, in a graph");
-        assert_eq!(beside[2].read().unwrap(), [2_000.0 * 4.0 * n as f64], "{id}, beside it");
+        // y is 2,000 times x, and in the first row as often as it has entries.
+        let sum = 2_000.0 * (n - 1 + long) as f64;
+        assert_eq!(in_graph[2].read().unwrap(), [sum], "{id}, in a graph");
+        assert_eq!(beside[2].read().unwrap(), [4.0 * sum], "{id}, beside it");
     }
 }
 
-fn diagonal_of_ones(n: usize) -> Csr<f64> {
-    let row_ptr = (0..=n as u64).collect();
-    Csr::try_new(n, n, row_ptr, (0..n as u32).collect(), vec![1.0; n]).unwrap()
+/// The identity matrix, whose first row has ones in so many columns.
+fn ones(n: usize, long: usize) -> Csr<f64> {
+    let row_ptr = std::iter::once(0).chain((0..n).map(|row| (long + row) as u64)).collect();
+    let columns = (0..long as u32).chain(1..n as u32).collect();
+    Csr::try_new(n, n, row_ptr, columns, vec![1.0; n + long - 1]).unwrap()
 }
