@@ -5,6 +5,24 @@ use sparsight_kernels::OwnKernelError;
 use sparsight_matrix::{CsrError, Infeasible};
 use thiserror::Error;
 
+/// A sparse library of a GPU's maker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VendorName {
+    /// NVIDIA's.
+    Cusparse,
+    /// AMD's.
+    Rocsparse,
+}
+
+impl VendorName {
+    const fn wanted(self) -> &'static str {
+        match self {
+            Self::Cusparse => "cuSPARSE library of CUDA 12.4 or newer",
+            Self::Rocsparse => "rocSPARSE library of ROCm 6.0 or newer",
+        }
+    }
+}
+
 /// A device's refusal or failure. Hints on what to do are given by [`DeviceError::hint`].
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
@@ -58,8 +76,10 @@ pub enum DeviceError {
         searched: String,
     },
     /// No library of the vendor's, or one without what is called here.
-    #[error("no cuSPARSE library of CUDA 12.4 or newer was found (looked in: {searched})")]
+    #[error("no {} was found (looked in: {searched})", library.wanted())]
     NoVendor {
+        /// The library.
+        library: VendorName,
         /// Places that were searched.
         searched: String,
     },
@@ -183,7 +203,10 @@ impl DeviceError {
             Self::NoHiprtc { .. } => Some(
                 "install the package of HIPRTC (hip-runtime-amd), or set ROCM_PATH or LD_LIBRARY_PATH to ROCm",
             ),
-            Self::NoVendor { .. } => Some(
+            Self::NoVendor { library: VendorName::Rocsparse, .. } => Some(
+                "install the package rocsparse of ROCm 6.0 or newer, or set ROCM_PATH or LD_LIBRARY_PATH to ROCm",
+            ),
+            Self::NoVendor { library: VendorName::Cusparse, .. } => Some(
                 "`pip install nvidia-cusparse` (CUDA 13) or nvidia-cusparse-cu12, or set CUDA_PATH or LD_LIBRARY_PATH to a \
                  CUDA toolkit",
             ),

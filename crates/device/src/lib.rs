@@ -14,7 +14,8 @@
 //! cpu                  the processor
 //! gpu                  all GPUs: conversions, operands, products, several GPUs; what a maker's GPU must do: gpu/seam.rs
 //! cuda                 NVIDIA's GPUs: driver, compiler, cuSPARSE, NCCL, clock, parts of a GPU
-//! hip                  AMD's GPUs: driver and compiler
+//! hip                  AMD's GPUs: driver, compiler, rocSPARSE
+//! vendor               what the makers' sparse libraries have in common
 //! library, trusted     where drivers and libraries are found, and which files may be loaded
 //! kernel_cache         compiled kernels on disk
 //! ```
@@ -36,15 +37,16 @@ mod reordered;
 mod resident;
 mod stock;
 mod trusted;
+mod vendor;
 
 pub use check::{check, random_x, random_x_for};
-pub use error::DeviceError;
+pub use error::{DeviceError, VendorName};
 pub use load::{LoadRequest, OwnRequest};
 pub use partition::{Partition, PartitionError};
 pub use product::{Product, check_product};
 pub use resident::{DeviceCsr, DeviceIndices, DeviceSlice, DeviceSliceMut, Stream};
 
-use sparsight_kernels::{BenchmarkMatrix, Candidate, DeviceFacts, Format, Kernel};
+use sparsight_kernels::{BenchmarkMatrix, Candidate, DeviceFacts, Format, Kernel, Vendor};
 use sparsight_matrix::{Csr, Dtype, Limits, Scalar, Seconds};
 
 /// A device that multiplies. One implementation a kind of device; `T` is `f32` or `f64`.
@@ -65,8 +67,8 @@ pub trait Device<T: Scalar> {
         if kernel.runs_on(facts.kind) {
             return Ok(());
         }
-        let what =
-            if kernel.is_vendors() { "a routine of NVIDIA's library for its GPUs" } else { "for GPUs" };
+        let of_maker = |routine: Vendor| format!("a routine of {}'s library for its GPUs", routine.maker());
+        let what = kernel.vendor().map_or_else(|| "for GPUs".to_owned(), of_maker);
         let reason = format!("it is {what}, and this is {}", facts.name);
         Err(DeviceError::CannotRun { kernel: kernel.to_string(), reason })
     }

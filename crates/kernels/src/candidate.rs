@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn every_id_is_unique_and_reads_back() {
         let all: Vec<Candidate> = Dtype::ALL.into_iter().flat_map(every_candidate).collect();
-        assert_eq!(all.len(), 2 * (37 * 5 + 6 * 4 + 3 + 14));
+        assert_eq!(all.len(), 2 * (37 * 5 + 6 * 4 + 3 + 14 + 10));
         assert!(
             Dtype::ALL.into_iter().all(|dtype| catalogue(dtype).is_sorted()),
             "ordered as they are listed"
@@ -139,6 +139,16 @@ mod tests {
             "bsr/b6",
             "cusparse-spmvop/a1",
             "cusparse-spmvop/a2",
+            "rocsparse-csr",
+            "rocsparse-csr/a2",
+            "rocsparse-csr/a3",
+            "rocsparse-csr/a7",
+            "rocsparse-coo",
+            "rocsparse-ell",
+            "rocsparse-bsr/b2",
+            "rocsparse-bsr/b3",
+            "rocsparse-bsr/b4",
+            "rocsparse-bsr/b6",
         ];
         assert!(
             expected.iter().all(|id| retired.contains(&(*id).to_owned())) && retired.len() == expected.len(),
@@ -172,6 +182,15 @@ mod tests {
             ]
         );
         assert!(vendors.iter().all(|c| c.block == 0));
+        let on = |kind| every_candidate_on(kind, Dtype::F64).filter(|c| c.kernel.is_vendors());
+        assert!(on(DeviceKind::Cuda).all(|c| c.kernel.name().starts_with("cusparse-")));
+        assert!(on(DeviceKind::Hip).all(|c| c.kernel.name().starts_with("rocsparse-")));
+        assert_eq!((on(DeviceKind::Cuda).count(), on(DeviceKind::Hip).count()), (14, 10));
+        assert_eq!(
+            on(DeviceKind::Cpu).count()
+                + catalogue_on(DeviceKind::Hip, Dtype::F64).filter(|c| c.kernel.is_vendors()).count(),
+            0
+        );
         assert!(catalogue_on(DeviceKind::Cuda, Dtype::F64).eq(catalogue(Dtype::F64)));
         let for_gpus = |c: &Candidate| match (c.kernel.name(), c.kernel.knobs()) {
             ("sell", [.., threads]) | ("bsr", [_, threads, _]) => threads > 0,

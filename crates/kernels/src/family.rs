@@ -3,9 +3,9 @@
 //! A family is some kernels that differ in the values of their knobs. Each has one file in `families/` with one `static`
 //! [`Family`], beside its CUDA source. Nothing outside of these files asks which kernel it has before it.
 
-use crate::StripUnit;
 use crate::cpu::CpuProducts;
 use crate::recipe::{Knobs, Recipe};
+use crate::{DeviceKind, StripUnit};
 pub use sparsight_matrix::Elsewhere;
 use sparsight_matrix::{Features, Format, Knob, Locality, THREAD_BLOCKS, TeamBlocks};
 use std::fmt;
@@ -21,7 +21,7 @@ pub struct Family {
     /// Variants of the catalogue, in the order in which tables list them.
     pub variants: fn() -> Vec<Knobs>,
     /// True if a variant is ranked on no GPU: on none of 951 matrices on an H200 and 353 on an H100 it was more than 3 % faster than all that are
-    /// left (docs/results/h200-large.md), or it is a routine of newer libraries that no model has learned. It can still be named, for the
+    /// left (docs/results/h200-large.md), or it is a vendor's routine that no model has learned. It can still be named, for the
     /// tables of the papers, for other GPUs, and to be compared with.
     pub retired: fn(Knobs) -> bool,
     /// True if a product on a GPU gives the same y bit by bit each time: each sum has one order, whichever threads come first.
@@ -86,7 +86,7 @@ pub enum Run {
     Vendor(Vendor),
 }
 
-/// A sparse product of cuSPARSE: `cusparseSpMV` after `cusparseSpMV_preprocess` where nothing else is said.
+/// A sparse product of a GPU maker's library. Of cuSPARSE, `cusparseSpMV` after `cusparseSpMV_preprocess`, where nothing else is said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Vendor {
     /// CSR, algorithm 1: the library's default.
@@ -105,6 +105,39 @@ pub enum Vendor {
     OpAlg1,
     /// CSR by `cusparseSpMVOp`, algorithm 2: its default.
     OpAlg2,
+    /// `rocsparse_spmv` of rocSPARSE, its preprocess stage before the first product.
+    Rocsparse(Rocsparse),
+}
+
+/// Matrix and algorithm of a `rocsparse_spmv`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Rocsparse {
+    /// CSR, the algorithm that the library chooses.
+    Csr,
+    /// CSR, groups of rows by their lengths, which the preprocess stage finds.
+    CsrAdaptive,
+    /// CSR, as many threads for every row: the same y bit by bit on every run.
+    CsrStream,
+    /// CSR, rows binned by the logarithm of their length, since 3.1.
+    CsrLrb,
+    /// COO, sums by segments: the same y bit by bit on every run.
+    Coo,
+    /// ELL.
+    Ell,
+    /// BSR: what `rocsparse_sbsrmv` and `rocsparse_dbsrmv` do, too.
+    Bsr,
+}
+
+impl Vendor {
+    /// Kind of the devices that have it.
+    pub const fn kind(self) -> DeviceKind {
+        if matches!(self, Self::Rocsparse(_)) { DeviceKind::Hip } else { DeviceKind::Cuda }
+    }
+
+    /// Maker of its library.
+    pub const fn maker(self) -> &'static str {
+        if matches!(self, Self::Rocsparse(_)) { "AMD" } else { "NVIDIA" }
+    }
 }
 
 /// The papers' strip model that describes a kernel. Kernels are named by their ids.

@@ -119,7 +119,7 @@ impl Kernel {
     pub fn runs_on(self, kind: DeviceKind) -> bool {
         let family = self.0.family;
         if kind.is_gpu() {
-            self.vendor().is_none() || kind.has_cusparse()
+            self.vendor().is_none_or(|routine| routine.kind() == kind)
         } else {
             family.cpu.is_some() && (family.on_cpu)(self.0.knobs)
         }

@@ -42,7 +42,7 @@ pub use candidate::{
 pub use cpu::{CpuProduct, CpuProducts, CpuScratch, CpuTask};
 pub use device_facts::{DeviceFacts, DeviceKind, ImplausibleFact};
 pub use execution::Execution;
-pub use family::{BLOCKS, Elsewhere, Family, Run, StripRule, Vendor, WarpWork};
+pub use family::{BLOCKS, Elsewhere, Family, Rocsparse, Run, StripRule, Vendor, WarpWork};
 pub use fused::{FUSED_ARGS, FUSED_PARTS, FusedParts, fits_one_launch, fused_source};
 pub use kernel::{Kernel, ParseKernelError, strip};
 pub use own::{OwnKernel, OwnKernelError};

@@ -4,6 +4,7 @@
 //! cudarc opens the first three by name when first used and panics if that fails. So everything here asks first.
 
 use crate::DeviceError;
+use crate::error::VendorName;
 use crate::library::{Toolkit, Wanted, require_safe};
 use libloading::os::unix::Library;
 use std::sync::OnceLock;
@@ -62,7 +63,8 @@ pub(super) fn require_nvrtc() -> Result<(), DeviceError> {
 /// [`DeviceError::NoVendor`] with the places that were looked at, [`DeviceError::LoaderPath`].
 pub(super) fn require_cusparse() -> Result<(), DeviceError> {
     static FOUND: OnceLock<Result<(), DeviceError>> = OnceLock::new();
-    let found = || CUSPARSE.require(|searched| DeviceError::NoVendor { searched });
+    let found =
+        || CUSPARSE.require(|searched| DeviceError::NoVendor { library: VendorName::Cusparse, searched });
     FOUND.get_or_init(found).clone()
 }
 
@@ -115,7 +117,7 @@ mod tests {
             Ok(()) => println!("skipped: no library is missing here"),
             Err(DeviceError::LoaderPath { element }) => println!("skipped: LD_LIBRARY_PATH holds {element}"),
             Err(error) => {
-                let DeviceError::NoVendor { searched } = &error else { panic!("{error}") };
+                let DeviceError::NoVendor { searched, .. } = &error else { panic!("{error}") };
                 assert!(searched.starts_with("the loader's path"), "{searched}");
                 assert!(error.hint().is_some_and(|hint| hint.contains("nvidia-cusparse")));
             }

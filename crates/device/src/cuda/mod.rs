@@ -54,6 +54,7 @@ use crate::gpu::{
     VendorProduct, available_bytes, measure_rates,
 };
 use crate::timing::{Caches, Clock};
+use crate::vendor::{library_of, prepared};
 use crate::{Device, DeviceError, LoadRequest, Operand, Product, Stream};
 use context::{Context, named};
 use cudarc::driver::result;
@@ -62,7 +63,7 @@ use module::Module;
 use nvml::ClockReader;
 use sparsight_kernels::{BenchmarkMatrix, DeviceFacts, Format, Kernel, KernelSource, Vendor, timing_source};
 use sparsight_matrix::{Csr, Dtype, Limits, Scalar, Seconds};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// Oldest driver that has every function called here: R570, which speaks CUDA 12.8.
 const OLDEST_CUDA: u32 = 12_080;
@@ -311,15 +312,6 @@ impl CudaGpu {
         let timer = BatchTimer::new(&self.context, module, l2, multiprocessors)?;
         Ok(self.timer.get_or_init(|| timer))
     }
-
-    /// The vendor's library on this device.
-    fn library(&self) -> Result<Arc<Library>, DeviceError> {
-        let mut library = self.library.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(library) = &*library {
-            return Ok(Arc::clone(library));
-        }
-        Ok(Arc::clone(library.insert(Arc::new(Library::open(&self.context)?))))
-    }
 }
 
 impl Gpu for CudaGpu {
@@ -384,18 +376,9 @@ impl Gpu for CudaGpu {
         dtype: Dtype,
         vectors: &Vectors,
     ) -> Result<Box<dyn VendorProduct>, DeviceError> {
-        let library = self.library()?;
+        let library = library_of(&self.library, || Library::open(&self.context))?;
         // SAFETY: as the caller promises.
-        unsafe {
-            Ok(match dtype {
-                Dtype::F32 => {
-                    Box::new(cusparse::Product::<f32>::prepare(&library, routine, matrix, vectors)?)
-                }
-                Dtype::F64 | Dtype::Mixed => {
-                    Box::new(cusparse::Product::<f64>::prepare(&library, routine, matrix, vectors)?)
-                }
-            })
-        }
+        unsafe { prepared(&library, routine, matrix, dtype, vectors) }
     }
 }
 

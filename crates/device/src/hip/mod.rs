@@ -11,9 +11,10 @@
 //! context, event, facts         a GPU, opened; its stream, memory and events; its attributes
 //! compiler, module              HIPRTC; launches
 //! fence                         order between streams
+//! rocsparse/                    the vendor's products
 //! ```
 //!
-//! Left out on purpose: parts of a GPU, several GPUs at once, graphs, the clock, and routines of rocSPARSE.
+//! Left out on purpose: parts of a GPU, several GPUs at once, graphs, and the clock.
 
 mod api;
 mod compiler;
@@ -23,6 +24,7 @@ mod facts;
 mod fence;
 mod library;
 mod module;
+mod rocsparse;
 
 pub use compiler::{compile, hiprtc_version};
 
@@ -32,13 +34,15 @@ use crate::gpu::{
 };
 use crate::kernel_cache::KernelCache;
 use crate::timing::Caches;
+use crate::vendor::{library_of, prepared};
 use crate::{DeviceError, Stream};
 use api::NO_DEVICE;
 use context::Context;
 use module::Module;
+use rocsparse::Library;
 use sparsight_kernels::{DeviceFacts, Kernel, KernelSource, Vendor, timing_source};
 use sparsight_matrix::{Dtype, Seconds};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// Most thread blocks of a launch: a grid has fewer than 2^32 threads in x, and a block at most 1,024.
 const MOST_BLOCKS: u32 = (1 << 22) - 1;
@@ -55,6 +59,8 @@ pub struct Hip {
 struct HipGpu {
     /// Made when first needed: its kernels have to be compiled.
     timer: OnceLock<BatchTimer<Context>>,
+    /// Opened when first needed.
+    library: Mutex<Option<Arc<Library>>>,
     facts: DeviceFacts,
     cache: KernelCache,
     /// Chip and compiler, as compiled kernels are kept by.
@@ -119,7 +125,8 @@ impl Hip {
         let compiler = format!("hiprtc {version}.{point} of {}", facts.driver);
         let target = format!("{} {}.{} {compiler}", facts.name, capability.0, capability.1);
         let (timer, cache) = (OnceLock::new(), KernelCache::from_environment());
-        let mut gpu = HipGpu { timer, facts, cache, target, context: Arc::clone(&context) };
+        let mut gpu =
+            HipGpu { timer, library: Mutex::default(), facts, cache, target, context: Arc::clone(&context) };
         if measures_rates {
             let mut facts = gpu.facts.clone();
             measure_rates(&mut facts, &context, gpu.timer()?)?;
@@ -163,6 +170,11 @@ impl HipGpu {
         let (l2, multiprocessors) = (self.facts.l2_bytes, self.facts.multiprocessors);
         let timer = BatchTimer::new(&self.context, module, l2, multiprocessors)?;
         Ok(self.timer.get_or_init(|| timer))
+    }
+
+    /// The vendor's library on this device.
+    fn library(&self) -> Result<Arc<Library>, DeviceError> {
+        library_of(&self.library, || Library::open(&self.context))
     }
 }
 
@@ -214,17 +226,21 @@ impl Gpu for HipGpu {
     }
 
     fn has_vendor(&self, kernel: Kernel) -> Result<(), DeviceError> {
+        if let Some(Vendor::Rocsparse(_)) = kernel.vendor() {
+            return self.library()?.require_routine(kernel);
+        }
         let reason = format!("cuSPARSE is NVIDIA's, and this is {}", self.facts.name);
         Err(DeviceError::CannotRun { kernel: kernel.to_string(), reason })
     }
 
     unsafe fn vendor(
         &self,
-        _: Vendor,
-        _: &DeviceMatrix,
-        _: Dtype,
-        _: &Vectors,
+        routine: Vendor,
+        matrix: &DeviceMatrix,
+        dtype: Dtype,
+        vectors: &Vectors,
     ) -> Result<Box<dyn VendorProduct>, DeviceError> {
-        unreachable!("it was asked whether there is one")
+        // SAFETY: as the caller promises.
+        unsafe { prepared(&self.library()?, routine, matrix, dtype, vectors) }
     }
 }

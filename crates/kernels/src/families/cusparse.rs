@@ -84,9 +84,9 @@ pub(super) static SPMVOP: Family = Family {
     ..ROUTINE
 };
 
-/// Answers that all routines share. How they share out the work is not published: a strip of theirs counts non-zeros, and no time is
-/// carried to another device.
-const ROUTINE: Family = Family {
+/// Answers that all routines share, also those of other makers. How they share out the work is not published: a strip of theirs counts
+/// non-zeros, and no time is carried to another device.
+pub(super) const ROUTINE: Family = Family {
     // Only algorithm 2 of CSR is documented to be.
     repeatable: |_| false,
     blocks: |_| NO_BLOCKS,

@@ -1,7 +1,7 @@
 //! The kernel families, one file each, beside their CUDA sources. To add a kernel, add its file here and name it in
 //! [`FAMILIES`]. A file states a [`Family`]: knobs, block sizes, launches, product on a CPU, counts for models.
 //!
-//! The routines of cuSPARSE are families as well (`cusparse.rs`). CUDA sources that several families join: `store.cu` writes y,
+//! The routines of cuSPARSE and rocSPARSE are families as well (`cusparse.rs`, `rocsparse.rs`). CUDA sources that several families join: `store.cu` writes y,
 //! `stream.cu` loads what is read once, `overlap.cu` lets the second launch of a product begin early, `team.cu` sums over the threads
 //! of a row, `segment.cu` sums a row that several thread blocks share, `clear.cu` scales y before kernels that add to it.
 
@@ -18,6 +18,7 @@ mod dia;
 mod ell;
 mod hyb;
 mod jad;
+mod rocsparse;
 mod sell;
 
 use crate::{Family, Knobs};
@@ -33,7 +34,7 @@ macro_rules! cuda {
 use cuda;
 
 /// All families, in the order in which tables list their kernels.
-pub(crate) static FAMILIES: [&Family; 18] = [
+pub(crate) static FAMILIES: [&Family; 22] = [
     &csr_scalar::FAMILY,
     &csr_vector::FAMILY,
     &csr_balanced::FAMILY,
@@ -52,6 +53,10 @@ pub(crate) static FAMILIES: [&Family; 18] = [
     &cusparse::SELL,
     &cusparse::BSR,
     &cusparse::SPMVOP,
+    &rocsparse::CSR,
+    &rocsparse::COO,
+    &rocsparse::ELL,
+    &rocsparse::BSR,
 ];
 
 /// Kernel of plain CSR for a processor that was not calibrated.

@@ -1,20 +1,21 @@
 //! `cusparseSbsrmv` and `cusparseDbsrmv`: the library's older routine for BSR, which is the faster one for some sizes of blocks.
 //! It has no preprocess step and asks for no buffer.
 
-use super::described::Offsets;
-use super::{Library, limit, named, pointer};
+use super::{INDICES, Library, named};
 use crate::DeviceError;
-use crate::gpu::{DeviceMatrix, Vectors};
+use crate::gpu::{DeviceMatrix, Memory, Vectors};
+use crate::vendor::{Offsets, pointer};
 use cudarc::cusparse::sys;
 use sparsight_matrix::{Dtype, Scalar};
 use std::ffi::c_int;
+use std::sync::Arc;
 
 /// y = alpha A x + beta y with A as `bcsr`.
 ///
 /// # Invariants
 /// The arrays of A outlive it.
 #[derive(Debug)]
-pub(super) struct Bsrmv {
+pub(in crate::cuda) struct Bsrmv {
     plain: sys::cusparseMatDescr_t,
     block_rows: c_int,
     block_cols: c_int,
@@ -39,10 +40,11 @@ impl Bsrmv {
     pub(super) fn new(library: &Library, matrix: &DeviceMatrix) -> Result<Self, DeviceError> {
         let number = |name| matrix.number(name).expect("the format has the numbers that the library is told");
         let (stored, side) = (number("stored_blocks"), number("side"));
-        limit(matrix, "blocks", stored)?;
+        INDICES.limit(matrix, "blocks", stored)?;
         // Nothing promises that it numbers values with more than 32 bits.
-        limit(matrix, "values", stored.saturating_mul(side * side))?;
-        let offsets = Offsets::narrowed(matrix, stored, &library.context)?.expect("the limit is the same");
+        INDICES.limit(matrix, "values", stored.saturating_mul(side * side))?;
+        let memory: Arc<dyn Memory> = Arc::clone(&library.context) as _;
+        let offsets = Offsets::narrowed(matrix, stored, &memory)?.expect("the limit is the same");
         let mut plain = std::ptr::null_mut();
         // SAFETY: `plain` is a live pointer. A new description is of a general matrix that counts from 0.
         named("cusparseCreateMatDescr", unsafe { sys::cusparseCreateMatDescr(&raw mut plain) })?;

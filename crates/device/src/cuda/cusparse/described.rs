@@ -1,9 +1,10 @@
-//! The library's description of a matrix, and of the offsets that it wants in 32 bits.
+//! The library's description of a matrix.
 
-use super::{LARGEST, limit, named, pointer, value_type};
+use super::{INDICES, named, value_type};
 use crate::DeviceError;
 use crate::cuda::context::Context;
-use crate::gpu::{DeviceArray, DeviceMatrix, Memory};
+use crate::gpu::{DeviceMatrix, Memory};
+use crate::vendor::{Offsets, pointer};
 use cudarc::cusparse::sys;
 use sparsight_kernels::Vendor;
 use sparsight_matrix::Dtype;
@@ -34,20 +35,20 @@ impl Described {
         routine: Vendor,
         matrix: &DeviceMatrix,
         dtype: Dtype,
-        (nrows, ncols): (u64, u64),
         context: &Arc<Context>,
     ) -> Result<Self, DeviceError> {
         let number = |name| matrix.number(name).expect("the format has the numbers that the library is told");
         let nnz = number("nnz");
-        let (rows, cols, entries) = (nrows as i64, ncols as i64, nnz as i64);
+        let (rows, cols, entries) = (number("nrows") as i64, number("ncols") as i64, nnz as i64);
         let (of, values) = (|name| pointer(matrix.address(name)), value_type(dtype));
-        let slices = |offsets: &mut _, stored| Offsets::of_slices(offsets, matrix, stored, context);
+        let memory: Arc<dyn Memory> = Arc::clone(context) as _;
+        let slices = |offsets: &mut _, stored| slice_ptr(offsets, matrix, stored, &memory);
         let mut raw = std::ptr::null_mut();
         let mut offsets = None;
         let status = match routine {
             Vendor::CsrAlg1 | Vendor::CsrAlg2 | Vendor::OpAlg1 | Vendor::OpAlg2 => {
                 let width = if matrix.offset_bytes() == 4 {
-                    limit(matrix, "non-zeros under offsets of 32 bits", nnz).map(|()| NARROW)?
+                    INDICES.limit(matrix, "non-zeros under offsets of 32 bits", nnz).map(|()| NARROW)?
                 } else {
                     WIDE
                 };
@@ -110,7 +111,7 @@ impl Described {
                 };
                 ("cusparseCreateSlicedEll", status)
             }
-            Vendor::Bsrmv => unreachable!("it is not one of the generic interface"),
+            Vendor::Bsrmv | Vendor::Rocsparse(_) => unreachable!("it is not one of the generic interface"),
             Vendor::Bsr => {
                 let (stored, side) = (number("stored_blocks"), number("side") as i64);
                 let (slice_ptr, width) = slices(&mut offsets, stored)?;
@@ -141,43 +142,18 @@ impl Described {
     }
 }
 
-/// Offsets of slices in 32 bits, made for the library alone.
-#[derive(Debug)]
-pub(super) struct Offsets(DeviceArray<u32>);
-
-impl Offsets {
-    /// `slice_ptr` narrowed to 32 bits; `None` where the `stored` entries or blocks are more than the library can name so.
-    pub(super) fn narrowed(
-        matrix: &DeviceMatrix,
-        stored: u64,
-        context: &Arc<Context>,
-    ) -> Result<Option<Self>, DeviceError> {
-        if stored > LARGEST {
-            return Ok(None);
-        }
-        let memory: Arc<dyn Memory> = Arc::clone(context) as _;
-        let wide: Vec<u64> = matrix.words("slice_ptr")?;
-        let narrow: Vec<u32> = wide.into_iter().map(|at| at as u32).collect();
-        Ok(Some(Self(DeviceArray::of(&memory, &narrow)?)))
-    }
-
-    /// `slice_ptr` as the library shall read it, with its width; where it is narrowed, `offsets` holds it.
-    fn of_slices(
-        offsets: &mut Option<Self>,
-        matrix: &DeviceMatrix,
-        stored: u64,
-        context: &Arc<Context>,
-    ) -> Result<(*mut c_void, sys::cusparseIndexType_t), DeviceError> {
-        *offsets = Self::narrowed(matrix, stored, context)?;
-        Ok(match offsets {
-            Some(narrow) => (pointer(narrow.address()), NARROW),
-            None => (pointer(matrix.address("slice_ptr")), WIDE),
-        })
-    }
-
-    pub(super) fn address(&self) -> u64 {
-        self.0.address()
-    }
+/// `slice_ptr` as the library shall read it, with its width; where it is narrowed, `offsets` holds it.
+fn slice_ptr(
+    offsets: &mut Option<Offsets>,
+    matrix: &DeviceMatrix,
+    stored: u64,
+    memory: &Arc<dyn Memory>,
+) -> Result<(*mut c_void, sys::cusparseIndexType_t), DeviceError> {
+    *offsets = Offsets::narrowed(matrix, stored, memory)?;
+    Ok(match offsets {
+        Some(narrow) => (pointer(narrow.address()), NARROW),
+        None => (pointer(matrix.address("slice_ptr")), WIDE),
+    })
 }
 
 impl Drop for Described {

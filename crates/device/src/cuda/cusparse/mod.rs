@@ -1,38 +1,51 @@
 //! The vendor's library, cuSPARSE: found when the program runs, called through cudarc's `sys` layer.
 //!
 //! Its generic interface (`cusparseSpMV` and what belongs to it), and of the older one what is faster for some matrices
-//! (`bsrmv`), of newer versions `cusparseSpMVOp`. The handle is bound to the stream in which everything runs, so that a product of the library's stands in the queue as
-//! one of ours does.
+//! (`bsrmv`), of newer versions `cusparseSpMVOp`. What it has in common with other makers' libraries: `vendor/`.
+//!
+//! ```text
+//! CSR    row_ptr of 32 bits (64 beyond 2^31 - 1 non-zeros), col_idx, values       algorithms 1 and 2, and those of SpMVOp
+//! COO    row_idx, col_idx, values
+//! SELL   slices of 32 rows, column by column, as ours; padding has column -1      slice_ptr narrowed to 32 bits
+//! BSR    bcsr: blocks column by column        the generic routine and bsrmv        slice_ptr narrowed to 32 bits
+//! ```
+//! The arrays of all but BSR are those that our own kernels read. The library takes indices for signed: PAD, all bits one, is the -1 by
+//! which it knows padding; and an index above 2^31 - 1 would be a negative one, so such matrices are refused.
 
 mod bsrmv;
 mod described;
-mod product;
 mod spmv;
 mod spmv_op;
 
-pub(super) use product::Product;
-
-use super::context::Context;
+use super::context::{Context, named as named_driver};
 use super::library::require_cusparse;
-use crate::DeviceError;
-use crate::gpu::DeviceMatrix;
+use crate::gpu::{DeviceMatrix, Vectors};
+use crate::vendor::{Indices, VendorLibrary, timed};
+use crate::{DeviceError, Stream};
+use bsrmv::Bsrmv;
 use cudarc::cusparse::sys;
-use cudarc::driver::sys::CUstream;
+use cudarc::driver::result;
+use described::Described;
 use sparsight_kernels::{Kernel, Vendor};
-use sparsight_matrix::Dtype;
-use std::ffi::{CStr, c_int, c_void};
-use std::sync::{Arc, Mutex, PoisonError};
+use sparsight_matrix::{Dtype, Scalar, Seconds};
+use spmv::SpMv;
+use spmv_op::SpMvOp;
+use std::ffi::{CStr, c_int};
+use std::sync::{Arc, Mutex};
 
-/// Largest index that the library can read where we store 32 bits.
-const LARGEST: u64 = i32::MAX as u64;
+const INDICES: Indices = Indices { library: "cuSPARSE" };
 
 const PLAIN: sys::cusparseOperation_t = sys::cusparseOperation_t::CUSPARSE_OPERATION_NON_TRANSPOSE;
 
 /// Refuses a routine that the library which is here does not have.
 ///
 /// # Errors
-/// [`DeviceError::CannotRun`] with the first version that has it; [`DeviceError::NoVendor`].
+/// [`DeviceError::CannotRun`] with the first version that has it, or for a routine of another library; [`DeviceError::NoVendor`].
 pub(super) fn require_routine(kernel: Kernel) -> Result<(), DeviceError> {
+    if let Some(Vendor::Rocsparse(_)) = kernel.vendor() {
+        let reason = "rocSPARSE is AMD's, and this is a GPU of NVIDIA".to_owned();
+        return Err(DeviceError::CannotRun { kernel: kernel.to_string(), reason });
+    }
     let version = cusparse_version()?;
     let (what, since, cuda) = match kernel.vendor() {
         Some(Vendor::Bsr) => ("does not multiply with BSR in its generic interface", (12, 6, 0), "13.0"),
@@ -84,20 +97,67 @@ impl Library {
         named("cusparseSetStream", unsafe { sys::cusparseSetStream(raw, context.stream.cast()) })?;
         Ok(library)
     }
+}
 
-    /// Queues what `queue` queues in `stream`, or in the context's own; one thread at a time.
-    pub(super) fn in_stream(
-        &self,
-        stream: Option<CUstream>,
-        queue: impl FnOnce() -> Result<(), DeviceError>,
-    ) -> Result<(), DeviceError> {
-        let _entered = self.context.enter()?;
-        let _alone = self.alone.lock().unwrap_or_else(PoisonError::into_inner);
-        let stream = stream.unwrap_or(self.context.stream);
-        // Said each time: what the call before has set is of no meaning then, whichever way it ended.
+/// A call of the library with what it is given.
+#[derive(Debug)]
+pub(super) enum Call<T> {
+    SpMv(SpMv<T>),
+    Bsrmv(Bsrmv),
+    SpMvOp(SpMvOp<T>),
+}
+
+impl VendorLibrary for Library {
+    type Driver = Context;
+    type Call<T: Scalar> = Call<T>;
+    const INDICES: Indices = INDICES;
+
+    fn driver(&self) -> &Arc<Context> {
+        &self.context
+    }
+
+    fn alone(&self) -> &Mutex<()> {
+        &self.alone
+    }
+
+    fn set_stream(&self, stream: Option<Stream<'_>>) -> Result<(), DeviceError> {
+        let stream = stream.map_or(self.context.stream, |stream| stream.as_raw().cast());
         // SAFETY: the handle is alive, and so is the stream while something is queued in it.
-        named("cusparseSetStream", unsafe { sys::cusparseSetStream(self.raw, stream.cast()) })?;
-        queue()
+        named("cusparseSetStream", unsafe { sys::cusparseSetStream(self.raw, stream.cast()) })
+    }
+
+    fn describe<T: Scalar>(
+        &self,
+        routine: Vendor,
+        matrix: &DeviceMatrix,
+        vectors: &Vectors,
+    ) -> Result<(Call<T>, Seconds), DeviceError> {
+        if routine == Vendor::Bsrmv {
+            return Ok((Call::Bsrmv(Bsrmv::new(self, matrix)?), Seconds(0.0)));
+        }
+        let described = Described::new(routine, matrix, T::DTYPE, &self.context)?;
+        timed(&*self.context, || {
+            Ok(match routine {
+                Vendor::OpAlg1 | Vendor::OpAlg2 => {
+                    Call::SpMvOp(SpMvOp::new(self, routine, described, matrix, vectors)?)
+                }
+                _ => Call::SpMv(SpMv::new(self, routine, described, matrix, vectors)?),
+            })
+        })
+    }
+
+    unsafe fn queue<T: Scalar>(&self, call: &mut Call<T>, v: &Vectors) -> Result<(), DeviceError> {
+        match call {
+            Call::SpMv(call) => call.queue(self, v),
+            Call::Bsrmv(call) => call.queue::<T>(self, v),
+            Call::SpMvOp(call) => call.queue(self, v),
+        }
+    }
+
+    unsafe fn queue_zero(&self, y: u64, bytes: usize, stream: Option<Stream<'_>>) -> Result<(), DeviceError> {
+        let stream = stream.map_or(self.context.stream, |stream| stream.as_raw().cast());
+        // SAFETY: y is that long and alive.
+        named_driver("cuMemsetD8Async", unsafe { result::memset_d8_async(y, 0, bytes, stream) })
     }
 }
 
@@ -126,15 +186,6 @@ pub fn cusparse_version() -> Result<(u32, u32, u32), DeviceError> {
     Ok((part(Part::MAJOR_VERSION)?, part(Part::MINOR_VERSION)?, part(Part::PATCH_LEVEL)?))
 }
 
-/// Refuses a `count` that the library's 32-bit indices cannot name.
-fn limit(matrix: &DeviceMatrix, what: &str, count: u64) -> Result<(), DeviceError> {
-    if count <= LARGEST {
-        return Ok(());
-    }
-    let reason = format!("{count} {what} are more than its 32-bit indices can name");
-    Err(DeviceError::CannotRun { kernel: format!("cuSPARSE on {}", matrix.format()), reason })
-}
-
 /// Gives a failed call its name and the library's words.
 fn named(call: &str, status: sys::cusparseStatus_t) -> Result<(), DeviceError> {
     if status == sys::cusparseStatus_t::CUSPARSE_STATUS_SUCCESS {
@@ -154,11 +205,6 @@ const fn value_type(dtype: Dtype) -> sys::cudaDataType {
         Dtype::F32 => sys::cudaDataType::CUDA_R_32F,
         Dtype::F64 | Dtype::Mixed => sys::cudaDataType::CUDA_R_64F,
     }
-}
-
-/// An address on the device as the library takes it.
-fn pointer(address: u64) -> *mut c_void {
-    address as *mut c_void
 }
 
 #[cfg(test)]

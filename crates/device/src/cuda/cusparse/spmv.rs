@@ -1,9 +1,10 @@
 //! `cusparseSpMV`, the library's generic product, with its preprocess step and its buffer.
 
 use super::described::Described;
-use super::{Library, PLAIN, named, pointer, value_type};
+use super::{Library, PLAIN, named, value_type};
 use crate::DeviceError;
-use crate::gpu::{DeviceArray, Memory, Vectors};
+use crate::gpu::{DeviceArray, DeviceMatrix, Memory, Vectors};
+use crate::vendor::pointer;
 use cudarc::cusparse::sys;
 use sparsight_kernels::Vendor;
 use sparsight_matrix::Scalar;
@@ -12,7 +13,7 @@ use std::sync::Arc;
 
 /// The arguments of `cusparseSpMV`.
 #[derive(Debug)]
-pub(super) struct SpMv<T> {
+pub(in crate::cuda) struct SpMv<T> {
     algorithm: sys::cusparseSpMVAlg_t,
     // Descriptors point to the arrays, of which the buffer is one: they go first.
     matrix: Described,
@@ -31,11 +32,12 @@ impl<T: Scalar> SpMv<T> {
     pub(super) fn new(
         library: &Library,
         routine: Vendor,
-        matrix: Described,
-        (nrows, ncols): (u64, u64),
+        described: Described,
+        matrix: &DeviceMatrix,
         v: &Vectors,
     ) -> Result<Self, DeviceError> {
-        let (x, y) = (Vector::new::<T>(v.x, ncols)?, Vector::new::<T>(v.y, nrows)?);
+        let len = |name| matrix.number(name).expect("every matrix has rows and columns");
+        let (x, y) = (Vector::new::<T>(v.x, len("ncols"))?, Vector::new::<T>(v.y, len("nrows"))?);
         let algorithm = algorithm(routine);
         let scalars = (T::from_f64(1.0), T::from_f64(0.0));
         let (alpha, beta) = pointers(&scalars);
@@ -46,7 +48,7 @@ impl<T: Scalar> SpMv<T> {
                 library.raw,
                 PLAIN,
                 alpha,
-                matrix.raw.cast_const(),
+                described.raw.cast_const(),
                 x.raw.cast_const(),
                 beta,
                 y.raw,
@@ -59,7 +61,7 @@ impl<T: Scalar> SpMv<T> {
         // Never no memory at all: null could be taken for a forgotten buffer.
         let memory: Arc<dyn Memory> = Arc::clone(&library.context) as _;
         let buffer = DeviceArray::<u8>::new(&memory, bytes.max(1))?;
-        let call = Self { algorithm, matrix, x, y, buffer, scalars };
+        let call = Self { algorithm, matrix: described, x, y, buffer, scalars };
         match call.with(library, sys::cusparseSpMV_preprocess) {
             // The step is optional: an algorithm that has none says so.
             sys::cusparseStatus_t::CUSPARSE_STATUS_NOT_SUPPORTED => {}
@@ -152,7 +154,9 @@ fn algorithm(routine: Vendor) -> sys::cusparseSpMVAlg_t {
         Vendor::Coo => Algorithm::CUSPARSE_SPMV_COO_ALG1,
         Vendor::Sell => Algorithm::CUSPARSE_SPMV_SELL_ALG1,
         Vendor::Bsr => Algorithm::CUSPARSE_SPMV_BSR_ALG1,
-        Vendor::Bsrmv | Vendor::OpAlg1 | Vendor::OpAlg2 => unreachable!("they have functions of their own"),
+        Vendor::Bsrmv | Vendor::OpAlg1 | Vendor::OpAlg2 | Vendor::Rocsparse(_) => {
+            unreachable!("they have functions of their own")
+        }
     }
 }
 

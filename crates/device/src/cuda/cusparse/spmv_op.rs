@@ -4,9 +4,11 @@
 
 use super::described::Described;
 use super::spmv::{Vector, pointers};
-use super::{Library, PLAIN, named, pointer, value_type};
+use super::{Library, PLAIN, named, value_type};
 use crate::DeviceError;
-use crate::gpu::{DeviceArray, Memory, Vectors};
+use crate::error::VendorName;
+use crate::gpu::{DeviceArray, DeviceMatrix, Memory, Vectors};
+use crate::vendor::pointer;
 use cudarc::cusparse::sys::{
     self, cudaDataType, cusparseConstDnVecDescr_t, cusparseConstSpMatDescr_t, cusparseDnVecDescr_t,
     cusparseHandle_t, cusparseOperation_t, cusparseStatus_t,
@@ -60,7 +62,7 @@ type Destroy = unsafe extern "C" fn(*mut c_void) -> cusparseStatus_t;
 
 /// The arguments of `cusparseSpMVOp`.
 #[derive(Debug)]
-pub(super) struct SpMvOp<T> {
+pub(in crate::cuda) struct SpMvOp<T> {
     multiply: Multiply,
     // In the order in which they are destroyed: a plan refers to its description, and that to matrix, vectors and buffer.
     plan: Handle,
@@ -98,14 +100,15 @@ impl<T: Scalar> SpMvOp<T> {
     pub(super) fn new(
         library: &Library,
         routine: Vendor,
-        matrix: Described,
-        (nrows, ncols): (u64, u64),
+        described: Described,
+        matrix: &DeviceMatrix,
         v: &Vectors,
     ) -> Result<Self, DeviceError> {
-        let (x, y) = (Vector::new::<T>(v.x, ncols)?, Vector::new::<T>(v.y, nrows)?);
+        let len = |name| matrix.number(name).expect("every matrix has rows and columns");
+        let (x, y) = (Vector::new::<T>(v.x, len("ncols"))?, Vector::new::<T>(v.y, len("nrows"))?);
         let algorithm = if routine == Vendor::OpAlg1 { 1 } else { 2 };
         let (of_x, of_y, value_type) = (x.raw.cast_const(), y.raw, value_type(T::DTYPE));
-        let of_matrix = matrix.raw.cast_const();
+        let of_matrix = described.raw.cast_const();
         // SAFETY: these are the types since 12.8.1, which was asked for before.
         let (buffer_size, create_descr, create_plan, multiply, destroy_descr, destroy_plan) = unsafe {
             (
@@ -164,7 +167,7 @@ impl<T: Scalar> SpMvOp<T> {
             multiply,
             plan,
             _description: description,
-            _matrix: matrix,
+            _matrix: described,
             x,
             y,
             _buffer: buffer,
@@ -197,7 +200,8 @@ impl<T: Scalar> SpMvOp<T> {
 unsafe fn function<F: Copy>(name: &str) -> Result<F, DeviceError> {
     // SAFETY: as the caller promises; the library is never closed.
     let found = unsafe { sys::culib().get::<F>(name.as_bytes()) };
-    found
-        .map(|function| *function)
-        .map_err(|_| DeviceError::NoVendor { searched: format!("libcusparse, which lacks {name}") })
+    found.map(|function| *function).map_err(|_| DeviceError::NoVendor {
+        searched: format!("libcusparse, which lacks {name}"),
+        library: VendorName::Cusparse,
+    })
 }

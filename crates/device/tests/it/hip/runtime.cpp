@@ -357,6 +357,13 @@ int hipStreamWaitEvent(void* stream, void* handle, unsigned)
     return SUCCESS;
 }
 
+// What the stand-in for rocSPARSE queues.
+int hipLaunchHostFunc(void* stream, void (*function)(void*), void* data)
+{
+    stream_of(stream).enqueue([=] { function(data); });
+    return SUCCESS;
+}
+
 int hipEventCreateWithFlags(void** event, unsigned)
 {
     *event = new Event;
