@@ -106,6 +106,18 @@ impl DeviceFacts {
         told_by(self) == told_by(other)
     }
 
+    /// Returns whether both are of one architecture, as far as facts tell: driven through one interface, with one major compute
+    /// capability.
+    pub fn is_of_one_architecture(&self, other: &Self) -> bool {
+        let told_by = |facts: &Self| (facts.kind, facts.compute_capability.map(|(major, _)| major));
+        told_by(self) == told_by(other)
+    }
+
+    /// Resident warps of 32 threads a multiprocessor, as features and models count them: a wave of 64 is two. On a CPU, 1.
+    pub fn warps_of_32(&self) -> u32 {
+        self.warps_per_multiprocessor.max(self.threads_per_multiprocessor / 32)
+    }
+
     /// Description: `Some CPU, 8 threads`, `NVIDIA H200`, `NVIDIA H200, 40 of 132 multiprocessors`.
     pub fn described(&self) -> String {
         if self.kind.is_gpu() {
@@ -138,5 +150,44 @@ impl DeviceFacts {
             Some((field, value, within)) => Err(ImplausibleFact { field, value, within }),
             None => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts(kind: DeviceKind, warps: u32, threads: u32, major: u32) -> DeviceFacts {
+        DeviceFacts {
+            name: "made up".to_owned(),
+            kind,
+            multiprocessors: 100,
+            warps_per_multiprocessor: warps,
+            threads_per_multiprocessor: threads,
+            max_threads_per_block: Some(1024),
+            l2_bytes: Bytes(0),
+            memory_bytes: Bytes(0),
+            compute_capability: Some((major, 0)),
+            driver: String::new(),
+            copy_bytes_per_s: 0.0,
+            launch_s: Seconds(0.0),
+            upload_bytes_per_s: None,
+        }
+    }
+
+    #[test]
+    fn a_wave_of_64_counts_as_two_warps_of_32() {
+        assert_eq!(facts(DeviceKind::Cuda, 64, 2048, 9).warps_of_32(), 64);
+        assert_eq!(facts(DeviceKind::Cuda, 48, 1536, 8).warps_of_32(), 48);
+        assert_eq!(facts(DeviceKind::Hip, 32, 2048, 9).warps_of_32(), 64);
+        assert_eq!(facts(DeviceKind::Cpu, 1, 1, 0).warps_of_32(), 1);
+    }
+
+    #[test]
+    fn two_makers_have_no_architecture_in_common() {
+        let hopper = facts(DeviceKind::Cuda, 64, 2048, 9);
+        assert!(hopper.is_of_one_architecture(&facts(DeviceKind::Cuda, 32, 1024, 9)));
+        assert!(!hopper.is_of_one_architecture(&facts(DeviceKind::Cuda, 64, 2048, 8)));
+        assert!(!hopper.is_of_one_architecture(&facts(DeviceKind::Hip, 64, 2048, 9)));
     }
 }

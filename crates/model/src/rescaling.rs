@@ -15,7 +15,8 @@
 //!
 //! [`Floor`]s hold whatever the w.
 //!
-//! Known by facts alone, a time is the less sure the more the numbers of multiprocessors differ: [`Rescaling::of_facts`].
+//! Known by facts alone, a time is the less sure the more the numbers of multiprocessors differ, and far less between two architectures:
+//! [`Rescaling::of_facts`].
 
 use crate::baseline::KEPT_OF_L2;
 use crate::baseline::longest_and_turns;
@@ -34,12 +35,13 @@ const FACTS_LOG_SD: f64 = 0.05;
 /// Standard deviation added for each natural logarithm by which the numbers of multiprocessors differ, so that intervals hold on 104, 72,
 /// 40 and 16 of the 132 of an H200 (docs/results/h200-parts.md).
 const FACTS_LOG_SD_OF_SIZE: f64 = 0.15;
+/// The same between two architectures: as six GPUs of five architectures showed of each other in other people's times
+/// (docs/results/nine-gpus.md), launches taken for their shortest times.
+const FACTS_LOG_SD_OF_ARCHITECTURE: f64 = 0.5;
 /// Waves that every product waits, however many multiprocessors there are; and the steps that a wave takes beside those of its
 /// warps. Fitted to parts of an H200.
 const WAITED_WAVES: f64 = 1.0;
 const STEPS_OF_A_WAVE: f64 = 16.0;
-/// 90 % of a normal distribution lie within so many standard deviations.
-const NINETY_PERCENT: f64 = 1.645;
 
 /// Conversion of times on one device into times on another.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -107,11 +109,16 @@ impl Rescaling {
     /// Share of the L2 that is taken to hold, from one product to the next, what the product reads.
     pub const KEPT_OF_L2: f64 = KEPT_OF_L2;
 
+    /// 90 % of a normal distribution lie within so many standard deviations.
+    pub const NINETY_PERCENT: f64 = 1.645;
+
     /// The rescaling by the facts of two devices, without any measured matrix.
     pub fn of_facts(between: Between<'_>) -> Self {
         let [from, to] = [between.from, between.to].map(|facts| f64::from(facts.multiprocessors));
         let size = FACTS_LOG_SD_OF_SIZE * ratio(to, from).ln();
-        Self { weights: [1.0; 3], log_sd: FACTS_LOG_SD.hypot(size), matrices: 0 }
+        let is_known = between.from.is_of_one_architecture(between.to);
+        let log_sd = if is_known { FACTS_LOG_SD } else { FACTS_LOG_SD_OF_ARCHITECTURE };
+        Self { weights: [1.0; 3], log_sd: log_sd.hypot(size), matrices: 0 }
     }
 
     /// Returns whether it can have come from measured times: no more than a factor of a thousand in anything.
@@ -128,19 +135,27 @@ impl Rescaling {
             let parts = between.parts(&t.candidate, t.features, t.times[0]);
             by_matrix.entry(t.matrix).or_default().push((parts, t.times[1].0 / t.times[0].0));
         }
-        let weights_without = |left_out: Option<&str>| {
-            let taken = by_matrix.iter().filter(|(name, _)| Some(**name) != left_out);
+        let samples: Vec<Vec<([f64; 3], f64)>> = by_matrix.into_values().collect();
+        Some(Self::of_parts(&samples)).filter(|found| found.matrices > 0)
+    }
+
+    /// Fits to shares of times on the known device, each rescaled by the facts, and the ratios of times there: a list a matrix. Without any,
+    /// what facts say between two architectures.
+    pub fn of_parts(by_matrix: &[Vec<([f64; 3], f64)>]) -> Self {
+        let unknown = Self { weights: [1.0; 3], log_sd: FACTS_LOG_SD_OF_ARCHITECTURE, matrices: 0 };
+        let weights_without = |left_out: Option<usize>| {
+            let taken = by_matrix.iter().enumerate().filter(|(at, _)| Some(*at) != left_out);
             let samples = taken.flat_map(|(_, samples)| samples).copied();
             let prior = (PRIOR_SHARE * samples.clone().count() as f64).ceil() as usize;
             let one = |at: usize| (std::array::from_fn(|i| if i == at { 1.0 } else { 0.0 }), 1.0);
             let priors = (0..3).flat_map(|at| std::iter::repeat_n(one(at), prior));
             non_negative::fit::<3>(samples.chain(priors))
         };
-        let weights = weights_without(None)?;
+        let Some(weights) = weights_without(None) else { return unknown };
         // What is left of each matrix when the others give the weights.
         let mut squares = (0.0, 0_usize);
-        for (name, samples) in &by_matrix {
-            let Some(others) = weights_without(Some(name)) else { continue };
+        for (at, samples) in by_matrix.iter().enumerate() {
+            let Some(others) = weights_without(Some(at)) else { continue };
             for (parts, measured) in samples {
                 let residual = (measured / dot(&others, parts)).ln();
                 if residual.is_finite() {
@@ -149,7 +164,7 @@ impl Rescaling {
             }
         }
         let log_sd = if squares.1 == 0 { FACTS_LOG_SD } else { (squares.0 / squares.1 as f64).sqrt() };
-        Some(Self { weights, log_sd, matrices: by_matrix.len() })
+        Self { weights, log_sd, matrices: by_matrix.len() }
     }
 
     /// The time on the device asked about of what takes `time` on the known one; positive and finite if `time` is.
@@ -187,7 +202,7 @@ impl Rescaling {
     ) -> Option<Floor> {
         let (carried, floor) = self.floored(candidate, features, prediction.time, between);
         prediction.move_to(carried);
-        let widened = |log: f64| log.hypot(NINETY_PERCENT * self.log_sd).exp();
+        let widened = |log: f64| log.hypot(Self::NINETY_PERCENT * self.log_sd).exp();
         let Prediction { time, low, high, .. } = prediction;
         *low = Seconds(time.0 / widened((time.0 / low.0).ln()));
         *high = Seconds(time.0 * widened((high.0 / time.0).ln()));
@@ -302,6 +317,18 @@ mod tests {
         assert_eq!(floored(&part, 6e-6), (Seconds(6e-6), None));
         assert_eq!(floored(&from, 5e-6 * (1.0 - 1e-15)).1, None, "rounding is no floor");
         assert_eq!(floored(&facts(16, 0.0, 0, 0.0), 1e-7), (Seconds(1e-7), None), "nothing is known");
+    }
+
+    #[test]
+    fn facts_of_another_architecture_leave_more_open() {
+        let hopper = facts(132, 4e12, 60_000_000, 1.3e-6);
+        let ampere = DeviceFacts { compute_capability: Some((8, 0)), ..hopper.clone() };
+        let amd = DeviceFacts { kind: DeviceKind::Hip, ..hopper.clone() };
+        let log_sd = |to: &DeviceFacts| Rescaling::of_facts(Between { from: &hopper, to }).log_sd;
+        assert!((log_sd(&hopper) - FACTS_LOG_SD).abs() < 1e-15);
+        for other in [ampere, amd] {
+            assert!((log_sd(&other) - FACTS_LOG_SD_OF_ARCHITECTURE).abs() < 1e-15);
+        }
     }
 
     #[test]

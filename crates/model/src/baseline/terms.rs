@@ -13,6 +13,8 @@
 //! | kept places | of each thread block its warps times the steps of its slowest warp, over the warps that the device holds, 1 ns each |
 //! | waves | strips of work (what the device does at once), begun ones counted whole, 1 ns each |
 //!
+//! Steps and warps are those of 32 threads; a wave of 64 is two warps ([`DeviceFacts::warps_of_32`]), which step together.
+//!
 //! The numbers of a term need not be right to a factor: how much of it counts is fitted for each kernel, block size and value type
 //! ([`Baseline`](super::Baseline)).
 
@@ -64,9 +66,9 @@ pub(crate) fn longest_and_turns(work: Option<WarpWork>, facts: &DeviceFacts) -> 
     work.map_or([0.0; 2], |work| [work.longest, work.steps / held(facts)])
 }
 
-/// Warps that the device holds.
+/// Warps that the device holds, of 32 threads as steps are counted.
 fn held(facts: &DeviceFacts) -> f64 {
-    (f64::from(facts.multiprocessors) * f64::from(facts.warps_per_multiprocessor)).max(1.0)
+    (f64::from(facts.multiprocessors) * f64::from(facts.warps_of_32())).max(1.0)
 }
 
 /// Seconds by term, of one candidate on one matrix; none negative. What needs the features' locality is 0 without it.
