@@ -85,7 +85,7 @@ pub enum Error {
         reason: String,
     },
     /// The name of a GPU that is not NVIDIA's.
-    #[error("'{name}' is the name of a GPU of {vendor}: GPUs are NVIDIA's today")]
+    #[error("'{name}' is the name of a GPU of {vendor}: profiles are of NVIDIA's today")]
     OtherVendor {
         /// Name in the request.
         name: String,
@@ -218,6 +218,10 @@ impl Error {
                 "this takes the folder of a profile: `sparsight lab profile --device cuda:0 -o DIR` makes one"
             }
             Self::NoProfile { .. } => "`sparsight lab profile --device cuda:0 -o DIR` makes one",
+            Self::OtherVendor { vendor: "AMD", .. } => {
+                "a data sheet NAME.toml carries predictions there, unproven (docs/profile-format.md); hip:0 is a GPU of AMD in this machine; \
+                 nvidia-h200 answers for an H200"
+            }
             Self::OtherVendor { .. } => {
                 "nothing that is known carries over to it; nvidia-h200 answers for an H200, and cpu for this machine's processor"
             }

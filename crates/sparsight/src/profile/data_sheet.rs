@@ -7,15 +7,16 @@
 //! memory_bytes = 80e9
 //! memory_bytes_per_s = 1.935e12    # the bandwidth that the data sheet states; or copy_bytes_per_s, measured: bytes read plus written
 //! launch_s = 2.0e-6
-//! compute_capability = [8, 0]
-//! threads_per_multiprocessor = 2048   # these three may be left out
+//! compute_capability = [8, 0]         # of a GPU of AMD, the first numbers of its chip: [9, 4] for gfx942
+//! threads_per_multiprocessor = 2048   # these four may be left out
+//! wave_size = 32                      # 64 on GPUs of AMD before gfx10
 //! upload_bytes_per_s = 20e9
 //! reference = "nvidia-h200"           # the profile whose predictions are carried over
 //! ```
 //! The other names are those of `device.json`. A number that the field cannot have is refused, with the unit that was likely meant.
 //! What a data sheet does not say is assumed, and each answer says what: `Provenance::assumptions`.
 
-use super::vendor::{is_nvidias, other_vendor};
+use super::vendor::{AMD, is_nvidias, other_vendor};
 use super::{DEVICE_SCHEMA, GridName, Profile, ProfiledDevice, Provenance};
 use crate::Error;
 use crate::files::{self, written_number::Range};
@@ -31,8 +32,13 @@ use std::path::Path;
 const EXTENSION: &str = "toml";
 /// Default profile whose predictions are carried over.
 const REFERENCE: &str = "nvidia-h200";
-/// Threads of a warp, on every GPU so far.
+/// Threads of a warp on every GPU of NVIDIA, and of a wave on those of AMD from gfx10 on; before, there were twice as many.
 const WARP: u32 = 32;
+const WAVE: u32 = 64;
+/// The first chips of AMD with waves of 32.
+const FIRST_OF_32: u32 = 10;
+/// Major numbers of AMD's chips that HIP compiles for.
+const CHIPS: RangeInclusive<u32> = 6..=99;
 /// Large copies reach this share of the memory's bandwidth in a data sheet: 0.89 on an H200, 0.90 on an H100.
 const COPIES: f64 = 0.9;
 /// Multiprocessors of a GPU: one, or several times as many as the largest has. Chosen.
@@ -68,6 +74,8 @@ struct DataSheet {
     compute_capability: (u32, u32),
     #[serde(default = "threads_per_multiprocessor")]
     threads_per_multiprocessor: u32,
+    #[serde(default)]
+    wave_size: Option<u32>,
     #[serde(default)]
     upload_bytes_per_s: Option<f64>,
     #[serde(default = "reference")]
@@ -108,12 +116,18 @@ pub(super) fn load(path: &Path) -> Result<Profile, Error> {
             wrong(field, format!("{field} = {value}: a GPU has {} to {}", within.start(), within.end()))
         })
     };
-    if let Some(vendor) = other_vendor(&sheet.name) {
-        let reason = format!("'{}' is a GPU of {vendor}, and a data sheet is of a GPU of NVIDIA", sheet.name);
-        return Err(wrong("name", reason));
-    }
+    let kind = match other_vendor(&sheet.name) {
+        None => DeviceKind::Cuda,
+        Some(AMD) => DeviceKind::Hip,
+        Some(vendor) => {
+            let reason =
+                format!("'{}' is a GPU of {vendor}, and a data sheet is of one of NVIDIA or AMD", sheet.name);
+            return Err(wrong("name", reason));
+        }
+    };
+    let wave = wave_size(kind, &sheet).map_err(|reason| wrong("wave_size", reason))?;
     let threads = count("threads_per_multiprocessor", sheet.threads_per_multiprocessor, &THREADS)?;
-    check_capability(sheet.compute_capability).map_err(|reason| wrong("compute_capability", reason))?;
+    check_capability(kind, sheet.compute_capability).map_err(|reason| wrong("compute_capability", reason))?;
     in_unit("l2_bytes", sheet.l2_bytes, Range::L2)?;
     in_unit("memory_bytes", sheet.memory_bytes, Range::MEMORY)?;
     in_unit("launch_s", sheet.launch_s, Range::LAUNCH)?;
@@ -135,9 +149,9 @@ pub(super) fn load(path: &Path) -> Result<Profile, Error> {
         }
     };
     let facts = DeviceFacts {
-        kind: DeviceKind::Cuda,
+        kind,
         multiprocessors: count("multiprocessors", sheet.multiprocessors, &MULTIPROCESSORS)?,
-        warps_per_multiprocessor: threads / WARP,
+        warps_per_multiprocessor: threads / wave,
         threads_per_multiprocessor: threads,
         max_threads_per_block: Some(1024),
         l2_bytes: Bytes(sheet.l2_bytes as u64),
@@ -165,8 +179,27 @@ pub(super) fn load(path: &Path) -> Result<Profile, Error> {
     Ok(reference.carried_to(device, &path.display().to_string(), rescaling))
 }
 
+/// Threads of a wave: as stated if such GPUs have that, else as chips of that maker have.
+fn wave_size(kind: DeviceKind, sheet: &DataSheet) -> Result<u32, String> {
+    let (major, _) = sheet.compute_capability;
+    let usual = if kind == DeviceKind::Hip && major < FIRST_OF_32 { WAVE } else { WARP };
+    match sheet.wave_size {
+        None => Ok(usual),
+        Some(size) if size == WARP || size == WAVE && kind == DeviceKind::Hip => Ok(size),
+        Some(size) => Err(format!("wave_size = {size}: a GPU of NVIDIA has 32, one of AMD 32 or 64")),
+    }
+}
+
 /// Returns whether a GPU can have it; one beyond the newest known may.
-fn check_capability((major, minor): (u32, u32)) -> Result<(), String> {
+fn check_capability(kind: DeviceKind, (major, minor): (u32, u32)) -> Result<(), String> {
+    if kind == DeviceKind::Hip {
+        let is_chip = CHIPS.contains(&major) && minor < 16;
+        return is_chip.then_some(()).ok_or_else(|| {
+            format!(
+                "compute_capability = [{major}, {minor}] is no chip of AMD's: gfx90a is [9, 0], gfx942 [9, 4]"
+            )
+        });
+    }
     let newest = CAPABILITIES[CAPABILITIES.len() - 1].0;
     let is_newer = (newest..100).contains(&major) && minor < 10;
     let is_known = CAPABILITIES.iter().any(|&(known, minors)| known == major && minors.contains(&minor));
@@ -181,7 +214,9 @@ fn check_capability((major, minor): (u32, u32)) -> Result<(), String> {
 /// The assumptions of the answers for a GPU beside its data sheet.
 fn assumptions(facts: &DeviceFacts, is_bandwidth: bool, reference: &str) -> Vec<String> {
     let mut all = Vec::new();
-    if !is_nvidias(&facts.name) {
+    if facts.kind == DeviceKind::Hip {
+        all.push(format!("kernels do on {} as on {reference}: none has run on a GPU of AMD yet", facts.name));
+    } else if !is_nvidias(&facts.name) {
         all.push(format!("{} is a GPU of NVIDIA", facts.name));
     }
     let rate = format!("{:.2} TB/s", facts.copy_bytes_per_s / 1e12);
@@ -249,11 +284,45 @@ mod tests {
     #[test]
     fn a_compute_capability_is_one_of_nvidias_or_newer_than_all_that_are_known() {
         for known in [(8, 0), (9, 0), (12, 1), (13, 0)] {
-            assert_eq!(check_capability(known), Ok(()));
+            assert_eq!(check_capability(DeviceKind::Cuda, known), Ok(()));
         }
         for invented in [(0, 0), (4, 0), (9, 4), (13, 10), (900, 0)] {
-            assert!(check_capability(invented).is_err(), "{invented:?}");
+            assert!(check_capability(DeviceKind::Cuda, invented).is_err(), "{invented:?}");
         }
+    }
+
+    #[test]
+    fn a_data_sheet_of_amd_says_that_nothing_ran_there_and_counts_waves() {
+        let amd = |name: &str, chip: &str| {
+            loaded(&SHEET.replace("Some GPU", name).replace("[8, 0]", chip)).map(|profile| profile.device)
+        };
+        let device = amd("AMD Instinct MI250X", "[9, 0]").unwrap();
+        let facts = &device.facts;
+        assert_eq!(
+            (facts.kind, facts.warps_per_multiprocessor, facts.warps_of_32()),
+            (DeviceKind::Hip, 32, 64)
+        );
+        let said = device.provenance.assumptions.join("\n");
+        assert!(
+            said.contains("none has run on a GPU of AMD yet") && !said.contains("a GPU of NVIDIA"),
+            "{said}"
+        );
+        assert_eq!(amd("AMD Radeon RX7900", "[11, 0]").unwrap().facts.warps_per_multiprocessor, 64);
+        let stated = amd("AMD Radeon RX7900", "[11, 0]\nwave_size = 64").unwrap().facts;
+        assert_eq!(stated.warps_per_multiprocessor, 32);
+        let wrong = amd("AMD Instinct MI250X", "[2, 0]").unwrap_err().to_string();
+        assert!(wrong.contains("toml:7: compute_capability = [2, 0] is no chip of AMD's"), "{wrong}");
+        // Wide: as six GPUs showed that are of other architectures than each other.
+        let rescaled =
+            |chip| loaded(&SHEET.replace("[8, 0]", chip)).unwrap().rescaled.unwrap().rescaling.log_sd;
+        assert!(rescaled("[8, 0]") > 3.0 * rescaled("[9, 0]"));
+    }
+
+    #[test]
+    fn the_example_in_the_docs_is_a_data_sheet() {
+        let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/amd-mi250x-die.toml");
+        let profile = Profile::find(example.to_str().unwrap()).unwrap();
+        assert_eq!(profile.device.facts.kind, DeviceKind::Hip);
     }
 
     #[test]
@@ -279,7 +348,17 @@ mod tests {
             ("= 108", "= ", "toml:2: "),
             ("= 108", "= 108000", "toml:2: multiprocessors = 108000: a GPU has 1 to 1000"),
             ("[8, 0]", "[9, 4]", "toml:7: compute_capability = [9, 4] is none of NVIDIA's"),
-            ("Some GPU", "AMD Instinct MI250X", "toml:1: 'AMD Instinct MI250X' is a GPU of AMD"),
+            (
+                "Some GPU",
+                "Intel Max 1550",
+                "toml:1: 'Intel Max 1550' is a GPU of Intel, and a data sheet is of one of NVIDIA",
+            ),
+            ("launch_s", "wave_size = 64\nlaunch_s", "toml:6: wave_size = 64: a GPU of NVIDIA has 32"),
+            (
+                "[8, 0]",
+                "[8, 0]\nwave_size = 16",
+                "toml:8: wave_size = 16: a GPU of NVIDIA has 32, one of AMD 32 or 64",
+            ),
             ("copy_bytes_per_s = 1.75e12\n", "", "missing field `memory_bytes_per_s`"),
             (
                 "launch_s",

@@ -1,12 +1,15 @@
-//! GPUs are NVIDIA's today: tells the names of other vendors' GPUs.
+//! Shipped profiles are of NVIDIA's GPUs, data sheets of those and AMD's: tells the names of other vendors' GPUs.
 
 /// Words that only NVIDIA's names have.
 const NVIDIA: &str = "nvidia tesla quadro geforce rtx gtx titan cuda jetson hopper ampere blackwell";
 
+/// The vendor whose GPUs are driven through HIP.
+pub(super) const AMD: &str = "AMD";
+
 /// Vendors and words of their names; one that ends with `#` stands for the word with a number behind it and at most one letter:
 /// `mi#` is `mi300` and `mi250x`.
 const OTHERS: [(&str, &str); 6] = [
-    ("AMD", "amd ati radeon instinct firepro vega navi rocm hip mi# gfx# rx# cdna# rdna#"),
+    (AMD, "amd ati radeon instinct firepro vega navi rocm hip mi# gfx# rx# cdna# rdna#"),
     ("Intel", "intel arc iris xe xpu sycl oneapi gaudi gaudi# habana ponte pvc battlemage alchemist"),
     ("Apple", "apple metal mps m1 m2 m3 m4 m5"),
     ("Qualcomm", "qualcomm adreno"),

@@ -223,10 +223,11 @@ fn print(
                 many => format!("the facts of both and {many} matrices that both measured"),
             };
             out.line(format_args!("predicted = T_ref, the time on the reference, its launch, memory and rest each rescaled, by {how}"))?;
-            if text::are_of_one_family(&from.facts, &to.facts) {
+            if from.facts.is_of_one_architecture(&to.facts) {
                 return Ok(());
             }
-            out.line("of another architecture: what was measured between others says nothing of these intervals")
+            let held = text::held_elsewhere(rescaling.matrices);
+            out.line(format_args!("of another architecture: intervals are wider{held}"))
         }
     }
 }
