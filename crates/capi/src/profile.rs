@@ -48,7 +48,7 @@ fn profile_of(name: Option<&str>) -> Result<Profile, Failure> {
             let gpu = device::gpu_name(index)?;
             device::known_profile(&gpu)?.map_or_else(|| calibrated(index), Ok)
         }
-        // GPUs of AMD are not calibrated yet: no profile has that name.
+        // The library does not calibrate GPUs of AMD: no profile has that name.
         Some(LocalDevice::Cpu | LocalDevice::Hip(_)) | None => Ok(Profile::find(name)?),
     }
 }

@@ -60,8 +60,7 @@ impl DeviceName {
             Self::Cpu => Ok(CalibrationTarget::Processor),
             Self::Cuda(index) => Ok(CalibrationTarget::Gpu(*index)),
             Self::Part(index, multiprocessors) => Ok(CalibrationTarget::GpuPart(*index, *multiprocessors)),
-            Self::Hip(_) => Err(Failure::device(format!("{self} has no profile, and GPUs of AMD are not calibrated yet"))
-                .hinted(format!("`sparsight lab profile --device {self} -o DIR` measures one; products run without: `sparsight bench`"))),
+            Self::Hip(index) => Ok(CalibrationTarget::Hip(*index)),
             Self::Profile(name) => Err(nothing_runs_on(name)),
         }
     }
@@ -373,7 +372,7 @@ impl ProfileFlags {
                         None => {
                             format!(
                                 "a device is cpu, cuda[:N] of an NVIDIA GPU here, a profile ({shipped}), a profile's folder, or a \
-                                 data sheet NAME.toml of an NVIDIA GPU that was not measured (docs/profile-format.md)"
+                                 data sheet NAME.toml of a GPU of NVIDIA or AMD that was not measured (docs/profile-format.md)"
                             )
                         }
                     }),

@@ -250,8 +250,11 @@ pub(crate) fn profile_for(device: Option<&str>) -> Result<Arc<Profile>, Failure>
 }
 
 fn no_hip_profile(device: &str) -> Failure {
-    Failure::new(Kind::NoProfile, format!("{device} has no profile, and GPUs of AMD are not calibrated yet"))
-        .hinted("plan with a profile such as \"nvidia-h200\", then prepare(\"hip:0\")")
+    Failure::new(Kind::NoProfile, format!("{device} has no profile, and the package does not calibrate GPUs of AMD"))
+        .hinted(format!(
+            "`sparsight calibrate --device {device} -o DIR` does it: plan with device=\"DIR\", or a profile such as \"nvidia-h200\", then \
+             prepare({device:?})"
+        ))
 }
 
 /// The first GPU here, if nothing is known of it: advice that names no device is then for another one.

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 /// in the folder: the same command continues a run that was stopped. `sparsight lab profile --quick` is the same.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Calibrate {
-    /// Device of this machine: cpu, cuda[:N], or cuda[:N]/smM for M of its multiprocessors
+    /// Device of this machine: cpu, cuda[:N], cuda[:N]/smM for M of its multiprocessors, or hip[:N]
     #[arg(long, value_name = "DEVICE", default_value = "cuda:0")]
     device: DeviceName,
     /// Folder to write to, created if absent

@@ -94,6 +94,14 @@ impl Hip {
         facts::name(api::runtime()?, index)
     }
 
+    /// The runtime as it names itself, as it stands in the facts of its devices. Opens nothing.
+    ///
+    /// # Errors
+    /// [`DeviceError::NoHip`], or a failed call.
+    pub fn driver() -> Result<String, DeviceError> {
+        api::runtime()?.described()
+    }
+
     fn check(index: usize) -> Result<(), DeviceError> {
         let count = Self::count()?;
         if index < count { Ok(()) } else { Err(DeviceError::NoSuchDevice { interface: "HIP", index, count }) }

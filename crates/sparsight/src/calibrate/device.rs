@@ -8,6 +8,7 @@ use crate::profile::{GridName, ProfileFolder, ProfiledDevice, calibration_folder
 use crate::records::CorpusRecord;
 use sparsight_device::cpu::Cpu;
 use sparsight_device::cuda::{Cuda, cusparse_version};
+use sparsight_device::hip::Hip;
 use sparsight_device::timing::took;
 use sparsight_device::{Device, DeviceError};
 use sparsight_kernels::DeviceFacts;
@@ -23,21 +24,26 @@ pub enum CalibrationTarget {
     Gpu(usize),
     /// A GPU, counted from 0, and the number of its multiprocessors that are used.
     GpuPart(usize, u32),
+    /// A GPU of AMD, counted from 0.
+    Hip(usize),
 }
 
 impl CalibrationTarget {
     /// Name of the device, and the folder of its calibration; `None` where the user has no folder for such things. Opens no GPU.
     pub(super) fn cached(self) -> Result<(String, Option<PathBuf>), DeviceError> {
-        let name = match self {
+        let (interface, name, driver) = match self {
             Self::Processor => {
                 let facts = Cpu::new().facts().clone();
                 let folder = cpu_calibration_folder(&facts);
                 return Ok((facts.name, folder));
             }
-            Self::Gpu(index) => Cuda::name(index)?,
-            Self::GpuPart(index, multiprocessors) => Cuda::name_of_part(index, multiprocessors)?,
+            Self::Gpu(index) => ("cuda", Cuda::name(index)?, Cuda::driver()?),
+            Self::GpuPart(index, multiprocessors) => {
+                ("cuda", Cuda::name_of_part(index, multiprocessors)?, Cuda::driver()?)
+            }
+            Self::Hip(index) => ("hip", Hip::name(index)?, Hip::driver()?),
         };
-        let folder = calibration_folder(&name, &Cuda::driver()?);
+        let folder = calibration_folder(interface, &name, &driver);
         Ok((name, folder))
     }
 }
@@ -120,6 +126,7 @@ pub struct CalibratedDevice {
 enum Opened {
     Processor(Box<Cpu>),
     Gpu(Box<Cuda>),
+    Hip(Box<Hip>),
 }
 
 impl CalibratedDevice {
@@ -134,6 +141,7 @@ impl CalibratedDevice {
             CalibrationTarget::GpuPart(index, multiprocessors) => {
                 Cuda::open_part(index, multiprocessors).map(|gpu| Opened::Gpu(Box::new(gpu)))
             }
+            CalibrationTarget::Hip(index) => Hip::open(index).map(|gpu| Opened::Hip(Box::new(gpu))),
         });
         Ok(Self { opened: opened?, opening })
     }
@@ -143,6 +151,7 @@ impl CalibratedDevice {
         match &self.opened {
             Opened::Processor(cpu) => cpu.facts(),
             Opened::Gpu(gpu) => gpu.facts(),
+            Opened::Hip(gpu) => gpu.as_gpu().facts(),
         }
     }
 
@@ -174,6 +183,7 @@ impl CalibratedDevice {
         match &self.opened {
             Opened::Processor(cpu) => cpu.as_ref(),
             Opened::Gpu(gpu) => gpu.as_ref(),
+            Opened::Hip(gpu) => gpu.as_gpu(),
         }
     }
 
@@ -189,6 +199,7 @@ impl CalibratedDevice {
         let (grid, cusparse) = match &self.opened {
             Opened::Processor(_) => (GridName::Coarse, None),
             Opened::Gpu(_) => (GridName::Quick, cusparse_version().ok()),
+            Opened::Hip(_) => (GridName::Quick, None),
         };
         let cusparse = cusparse.map(|(major, minor, patch)| format!("{major}.{minor}.{patch}"));
         let threads = rayon::current_num_threads();

@@ -24,11 +24,11 @@ pub fn cached_folder(words: &[&str]) -> Option<PathBuf> {
     Some(cache()?.join("profiles").join(slug(&words.join(" "))))
 }
 
-/// Folder of the calibration of the GPU with the driver's name `name`, for this driver and these kernels.
-pub fn calibration_folder(name: &str, driver: &str) -> Option<PathBuf> {
+/// Folder of the calibration of the GPU with the driver's name `name`, for this driver and these kernels. `interface`: `cuda` or `hip`.
+pub fn calibration_folder(interface: &str, name: &str, driver: &str) -> Option<PathBuf> {
     let kernels = catalogue_hash();
     let short = kernels.get(..8).unwrap_or(&kernels);
-    cached_folder(&["cuda", name, driver, short])
+    cached_folder(&[interface, name, driver, short])
 }
 
 /// Lock of a folder, until it is dropped ([`ProfileFolder::alone`]).

@@ -222,7 +222,7 @@ impl Profile {
     /// # Errors
     /// As [`Profile::shipped_for_gpu`].
     pub fn known_for_gpu(name: &str, driver: impl FnOnce() -> Option<String>) -> Result<Option<Self>, Error> {
-        let calibrated = || Self::load(&calibration_folder(name, &driver()?)?).ok();
+        let calibrated = || Self::load(&calibration_folder("cuda", name, &driver()?)?).ok();
         Ok(Self::shipped_for_gpu(name)?.or_else(calibrated))
     }
 
