@@ -23,10 +23,14 @@ pub(crate) struct Args {
     /// has not run yet (docs/hip.md)
     #[arg(long)]
     report: bool,
+    /// Report on these kernels alone, by the beginning of their names: csr-vector, rocsparse
+    #[arg(long = "kernel", value_name = "NAME", requires = "report")]
+    kernels: Vec<String>,
 }
 
-/// Matrices of a report: rows of one length, of many, and some that thread blocks share.
-const REPORTED: [&str; 3] = ["stencil2d,n=60", "power-law,n=3000", "long-rows,n=1000,long=3,length=900"];
+/// Matrices of a report: rows of one length, of many, some that thread blocks share; and blocks of 2, 3 and 6.
+const REPORTED: [&str; 4] =
+    ["stencil2d,n=60", "power-law,n=3000", "long-rows,n=1000,long=3,length=900", "fem,n=8,unknowns=6"];
 
 impl Args {
     pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
@@ -79,7 +83,7 @@ impl Args {
         let library = no_cuda.is_none().then(vendors_library);
         let profiles: Vec<Profile> =
             Profile::shipped_names().map(Profile::shipped).collect::<Result<_, _>>()?;
-        let trials = if self.report { trials(&names)? } else { Vec::new() };
+        let trials = if self.report { trials(&names, &self.kernels)? } else { Vec::new() };
         let answer = DevicesAnswer {
             here,
             no_cuda,
@@ -92,12 +96,19 @@ impl Args {
         if self.report && names.is_empty() {
             return Err(Failure::device("there is no GPU here to report on".to_owned()));
         }
+        if self.report && answer.trials.is_empty() {
+            return Err(Failure::input(format!(
+                "--kernel {}: no GPU here runs such a kernel",
+                self.kernels.join(" ")
+            ))
+            .hinted("`sparsight kernels` lists them; without --kernel all are tried"));
+        }
         Ok(if is_wrong { Exit::No } else { Exit::Done })
     }
 }
 
-/// Trials of every kernel on these GPUs.
-fn trials(gpus: &[DeviceName]) -> Result<Vec<KernelTrial>, Failure> {
+/// Trials on these GPUs of every kernel whose name begins with one of `kernels`; of all if that is empty.
+fn trials(gpus: &[DeviceName], kernels: &[String]) -> Result<Vec<KernelTrial>, Failure> {
     let mut all = Vec::new();
     for name in gpus {
         let device = OpenDevice::open(name)?;
@@ -106,10 +117,13 @@ fn trials(gpus: &[DeviceName]) -> Result<Vec<KernelTrial>, Failure> {
             .map(|recipe| recipe.parse::<Recipe>().expect("a recipe").generate().expect("a small matrix"))
             .collect();
         let mut by_kernel = BTreeMap::new();
+        let named = |kernel: Kernel| {
+            kernels.is_empty() || kernels.iter().any(|name| kernel.id().starts_with(name.as_str()))
+        };
         for a in &matrices {
-            try_kernels::<f32>(device.of(), &a.to_dtype(), Dtype::F32, &mut by_kernel);
-            try_kernels::<f64>(device.of(), a, Dtype::F64, &mut by_kernel);
-            try_kernels::<f64>(device.of(), a, Dtype::Mixed, &mut by_kernel);
+            try_kernels::<f32>(device.of(), &a.to_dtype(), Dtype::F32, &named, &mut by_kernel);
+            try_kernels::<f64>(device.of(), a, Dtype::F64, &named, &mut by_kernel);
+            try_kernels::<f64>(device.of(), a, Dtype::Mixed, &named, &mut by_kernel);
         }
         all.extend(by_kernel.into_iter().map(|((kernel, dtype), (right, failure))| KernelTrial {
             id: name.to_string(),
@@ -126,8 +140,14 @@ fn trials(gpus: &[DeviceName]) -> Result<Vec<KernelTrial>, Failure> {
 type Tried = BTreeMap<(Kernel, Dtype), (usize, Option<String>)>;
 
 /// Runs every kernel that the device has for a value type on one matrix, in its smallest and its largest block size: others would be
-/// compiled for minutes. A format that cannot hold it is passed over.
-fn try_kernels<T: Scalar>(device: &dyn Device<T>, a: &Csr<T>, dtype: Dtype, tried: &mut Tried) {
+/// compiled for minutes. A format that cannot hold it is passed over, and so is a matrix that a vendor's routine does not take.
+fn try_kernels<T: Scalar>(
+    device: &dyn Device<T>,
+    a: &Csr<T>,
+    dtype: Dtype,
+    named: &dyn Fn(Kernel) -> bool,
+    tried: &mut Tried,
+) {
     let x = random_x::<T>(a.ncols(), 1);
     let expected =
         if dtype == Dtype::Mixed { reference(&Narrowing::rounded(a), &x) } else { reference(a, &x) };
@@ -135,6 +155,7 @@ fn try_kernels<T: Scalar>(device: &dyn Device<T>, a: &Csr<T>, dtype: Dtype, trie
         let is_wanted = |c: &Candidate| {
             let blocks = c.kernel.blocks();
             c.format() == format
+                && named(c.kernel)
                 && (blocks.first() == Some(&c.block) || blocks.last() == Some(&c.block))
                 && device.runs(c.kernel).is_ok()
         };
@@ -157,6 +178,7 @@ fn try_kernels<T: Scalar>(device: &dyn Device<T>, a: &Csr<T>, dtype: Dtype, trie
             };
             match result {
                 Ok(_) => *right += 1,
+                Err(DeviceError::CannotRun { .. }) => {}
                 Err(error) => *failure = failure.take().or_else(|| Some(format!("{candidate}: {error}"))),
             }
         }

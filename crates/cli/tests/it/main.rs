@@ -7,6 +7,7 @@ mod calibration;
 mod corpus_recipes;
 mod errors_are_json;
 mod full_disks;
+mod hip_on_a_stand_in;
 mod interruption_keeps_results;
 mod limits_of_the_system;
 mod matrices_from_anywhere;
