@@ -7,10 +7,15 @@
 //! one-factor    T = f T_ref                                           f: median over all formats
 //! affine        T = c0 + c1 T_ref
 //! plain         T = c0 + c1 T_ref + c2 bytes
+//! calibrated    T = w1 l T_ref L / L_ref + w2 m T_ref c_ref / c + w3 (1 - l - m) T_ref        l = L_ref / T_ref
 //! ```
 //! `rescaling` is that of the product ([`Rescaling`]) without the parts whose facts no data sheet states. `affine` has the form of Guo and
 //! Wang 2013: their two numbers follow from benchmark matrices, which a foreign table does not hold; here both are fitted. `affine` and
 //! `plain` are least squares of relative errors without negative numbers, for each format by itself.
+//!
+//! `calibrated` is the product's rescaling of a calibrated GPU, w drawn towards 1 as there, with a launch L taken for the shortest time of
+//! the GPU in the table, and without the number of multiprocessors; on no matrix at all, of a data sheet. Its interval is the product's, too:
+//! the spread of each drawn matrix when the others give the w, or what facts leave open between architectures.
 
 use super::table::{ForeignGpu, ForeignTable};
 use serde::Serialize;
@@ -34,12 +39,14 @@ pub enum ForeignMethod {
     Affine,
     /// A straight line and the bytes, for each format.
     Plain,
+    /// The product's rescaling, its weights fitted to the matrices measured on both.
+    Calibrated,
     /// What other GPUs taught, drawn to the matrices measured on both: `learned.rs`.
     Learned,
 }
 
 impl ForeignMethod {
-    /// All but the learned one.
+    /// Those that need nothing but a time on the reference, facts and the matrices measured on both.
     pub(super) const EQUATIONS: [Self; 6] =
         [Self::Unchanged, Self::ByRates, Self::Rescaling, Self::OneFactor, Self::Affine, Self::Plain];
 }
@@ -53,6 +60,7 @@ impl fmt::Display for ForeignMethod {
             Self::OneFactor => "one-factor",
             Self::Affine => "affine",
             Self::Plain => "plain",
+            Self::Calibrated => "calibrated",
             Self::Learned => "learned",
         })
     }
@@ -116,6 +124,45 @@ pub(super) fn carried(
             let samples = on_both(format).map(|(matrix, known, time)| ([1e-6, known, bytes(matrix)], time));
             fit_non_negative(samples).map(|[c0, c1, c2]| [1e-6 * c0, c1, 1e-12 * c2])
         }),
-        ForeignMethod::Learned => return None,
+        ForeignMethod::Calibrated | ForeignMethod::Learned => return None,
     })
+}
+
+/// Times as by `calibrated`, and the standard deviation of their logarithms that the product would state. `None` where facts are missing.
+pub(super) fn calibrated(
+    table: &ForeignTable,
+    [from, to]: [&ForeignGpu; 2],
+    drawn: &[usize],
+) -> Option<(Vec<f64>, f64)> {
+    let (formats, here, there) = (table.formats.len(), from.facts?, to.facts?);
+    let [launch_here, launch_there] = [from, to].map(shortest);
+    let kept = Rescaling::KEPT_OF_L2 * here.l2_bytes.min(there.l2_bytes);
+    // Shares of the time, each rescaled by the facts.
+    let parts = |at: usize| {
+        let known = from.times[at];
+        let launch = (launch_here / known).min(1.0);
+        let beyond = (table.matrices[at / formats].bytes() - kept).max(0.0);
+        let memory = (beyond / here.memory_bytes_per_s / known).min(1.0 - launch);
+        [
+            launch * launch_there / launch_here,
+            memory * here.memory_bytes_per_s / there.memory_bytes_per_s,
+            1.0 - launch - memory,
+        ]
+    };
+    let of_matrix = |matrix: usize| {
+        let places = table.at(matrix, 0)..table.at(matrix, formats);
+        let ratios =
+            places.map(|at| (at, to.times[at] / from.times[at])).filter(|(_, ratio)| ratio.is_finite());
+        ratios.map(|(at, ratio)| (parts(at), ratio)).collect::<Vec<_>>()
+    };
+    let samples: Vec<Vec<([f64; 3], f64)>> = drawn.iter().map(|&matrix| of_matrix(matrix)).collect();
+    let rescaling = Rescaling::of_parts(&samples);
+    let carry =
+        |at: usize| from.times[at] * parts(at).iter().zip(rescaling.weights).map(|(p, w)| p * w).sum::<f64>();
+    Some(((0..from.times.len()).map(carry).collect(), rescaling.log_sd))
+}
+
+/// The shortest time of a GPU, which stands for a launch.
+fn shortest(gpu: &ForeignGpu) -> f64 {
+    gpu.times.iter().copied().filter(|time| time.is_finite()).fold(f64::INFINITY, f64::min)
 }

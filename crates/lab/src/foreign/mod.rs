@@ -22,6 +22,7 @@ use quantities::quantities;
 use rayon::prelude::*;
 use serde::Serialize;
 use sparsight_matrix::gallery::mix;
+use sparsight_model::Rescaling;
 use sparsight_model::accuracy::quantile;
 use std::collections::BTreeMap;
 
@@ -54,7 +55,7 @@ pub struct ForeignEvaluation {
     pub errors: Vec<ForeignError>,
     /// Choices of a format.
     pub choices: Vec<ForeignChoice>,
-    /// Coverage of the intervals around the learned times.
+    /// Coverage of the intervals around learned and calibrated times.
     pub coverage: Vec<ForeignCoverage>,
 }
 
@@ -98,14 +99,16 @@ pub struct ForeignChoice {
     pub best_over_chosen: f64,
 }
 
-/// Share of measured times inside 90 % intervals whose width follows from errors on pairs without the target (the equations behind these
-/// pairs may have been taught by pairs with it).
+/// Share of measured times inside 90 % intervals around carried ones. Of `learned` their width follows from errors on pairs without the target
+/// (the equations behind these pairs may have been taught by pairs with it); of `calibrated` it is the product's.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ForeignCoverage {
     /// GPU that is left out, and asked about.
     pub to: String,
     /// Number of drawn matrices.
     pub matrices: usize,
+    /// `learned` or `calibrated`.
+    pub method: ForeignMethod,
     /// Share of the times inside.
     pub inside: f64,
     /// Geometric mean of high / low.
@@ -119,6 +122,8 @@ struct JudgedPair {
     choices: Vec<ForeignChoice>,
     /// `|ln(measured / carried)|` in units of the spread: order statistics; and the geometric mean spread.
     spread: Option<(Vec<f64>, f64)>,
+    /// Of the product's intervals: times, those inside, and the sum of ln(high / low) over the draws and their number.
+    product: (usize, usize, f64, usize),
     to: usize,
     from: usize,
     matrices: usize,
@@ -219,6 +224,7 @@ fn judged(
     let mut sums: BTreeMap<(Scope, ForeignMethod), Sums> = BTreeMap::new();
     let mut chosen: BTreeMap<ForeignMethod, (f64, usize)> = BTreeMap::new();
     let (mut ratios, mut spreads) = (Vec::new(), (0.0, 0_usize));
+    let mut product = (0, 0, 0.0, 0);
     for draw in 0..if count == 0 { 1 } else { draws.draws } {
         let few = drawn(table, (from, to), count, draws.seed, draw);
         let mut left = vec![true; table.matrices.len()];
@@ -231,6 +237,15 @@ fn judged(
             .into_iter()
             .filter_map(|method| Some((method, equations::carried(method, table, [here, there], &few)?)))
             .collect();
+        if let Some((times, log_sd)) = equations::calibrated(table, [here, there], &few) {
+            let width = Rescaling::NINETY_PERCENT * log_sd;
+            let off = places.iter().map(|&at| (there.times[at] / times[at]).ln().abs());
+            let known: Vec<f64> = off.filter(|off| off.is_finite()).collect();
+            product.0 += known.len();
+            product.1 += known.iter().filter(|off| **off <= width).count();
+            (product.2, product.3) = (product.2 + 2.0 * width, product.3 + 1);
+            ways.push((ForeignMethod::Calibrated, times));
+        }
         if let Some(learned) = learned {
             let plain = equations::carried(ForeignMethod::Plain, table, [here, there], &few);
             let carried = learned.carry(&there.times, &few, &plain.expect("needs no facts"));
@@ -288,13 +303,15 @@ fn judged(
         errors: sums.into_iter().map(error).collect(),
         choices: chosen.into_iter().map(choice).collect(),
         spread: statistics.map(|all| (all, spreads.0 / spreads.1 as f64)),
+        product,
         from,
         to,
         matrices: count,
     }
 }
 
-/// For every target and number of matrices: the intervals that pairs without it call for, and what of the target's they hold.
+/// For every target and number of matrices: the intervals that pairs without it call for, and those of the product, and what of the target's
+/// they hold.
 fn coverage(table: &ForeignTable, judged: &[JudgedPair]) -> Vec<ForeignCoverage> {
     let mut all: Vec<(usize, usize)> = judged.iter().map(|pair| (pair.to, pair.matrices)).collect();
     all.sort_unstable();
@@ -314,9 +331,25 @@ fn coverage(table: &ForeignTable, judged: &[JudgedPair]) -> Vec<ForeignCoverage>
         Some(ForeignCoverage {
             to: table.gpus[target].name.clone(),
             matrices,
+            method: ForeignMethod::Learned,
             inside: inside as f64 / own().count() as f64,
             high_over_low: (2.0 * width * spread).exp(),
         })
     };
-    all.into_iter().filter_map(of_target).collect()
+    let of_product = |(target, matrices): (usize, usize)| {
+        let on_it = judged.iter().filter(|pair| (pair.to, pair.matrices) == (target, matrices));
+        let (times, inside, logs, draws) = on_it.fold((0, 0, 0.0, 0), |sum, pair| {
+            let one = pair.product;
+            (sum.0 + one.0, sum.1 + one.1, sum.2 + one.2, sum.3 + one.3)
+        });
+        (times > 0).then(|| ForeignCoverage {
+            to: table.gpus[target].name.clone(),
+            matrices,
+            method: ForeignMethod::Calibrated,
+            inside: inside as f64 / times as f64,
+            high_over_low: (logs / draws as f64).exp(),
+        })
+    };
+    let learned: Vec<_> = all.iter().copied().filter_map(of_target).collect();
+    learned.into_iter().chain(all.into_iter().filter_map(of_product)).collect()
 }

@@ -72,12 +72,44 @@ fn equations_find_the_numbers_that_made_the_times() {
         (row.from.as_str(), row.to.as_str(), row.method) == ("one", "twice", ForeignMethod::Unchanged)
     });
     assert!((unchanged.unwrap().best_over_chosen - 1.0).abs() < 1e-12);
-    assert_eq!(judged.coverage.len(), 8, "each of four GPUs, with none and with ten matrices");
+    assert_eq!(judged.coverage.len(), 8, "each of four GPUs, with none and with ten matrices; without facts learned alone");
     // A group has its own pairs only; equal seeds draw the same.
     let two = vec![vec![position("one"), position("twice")]];
     let once = evaluate_foreign(&table, &two, &draws);
     assert!(once.errors.iter().all(|row| row.from != "line" && row.to != "line"));
     assert_eq!(once, evaluate_foreign(&table, &two, &draws));
+}
+
+#[test]
+fn the_products_rescaling_carries_to_half_the_rate_of_memory_and_its_intervals_hold() {
+    let mut text = "gpu\tname\trows\tcols\tnnz\tcsr_us\n".to_owned();
+    for matrix in 0..MATRICES {
+        let rows = 100 * (matrix + 1) * (matrix % 7 + 1);
+        let nnz = rows * (matrix % 13 + 2);
+        let bytes = (12 * nnz + 4 * (rows + 1) + 16 * rows) as f64;
+        // 100 GB/s and 50; a launch of 5 us and of 6.
+        for (gpu, time) in [("quick", 5.0 + bytes / 1e5), ("half", 6.0 + bytes / 0.5e5)] {
+            writeln!(text, "{gpu}\tm{matrix}\t{rows}\t{rows}\t{nnz}\t{time}").unwrap();
+        }
+    }
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("facts.tsv");
+    fs::write(&path, "gpu\tmemory_gb_per_s\tl2_mb\nquick\t100\t0.001\nhalf\t50\t0.001\n").unwrap();
+    let mut table = read(&text).unwrap();
+    table.read_facts(&path).unwrap();
+    let draws = ForeignDraws { matrices: vec![0, 10], draws: 3, seed: 7 };
+    let judged = evaluate_foreign(&table, &[vec![0, 1]], &draws);
+    for matrices in [0, 10] {
+        let of = |method| median(&judged, "quick", "half", matrices, method);
+        assert!(of(ForeignMethod::Calibrated) < 0.05, "{}", of(ForeignMethod::Calibrated));
+        assert!(of(ForeignMethod::Unchanged) > 0.2);
+        let held = judged.coverage.iter().find(|row| (row.to.as_str(), row.matrices) == ("half", matrices));
+        let held = held.unwrap();
+        assert_eq!(held.method, ForeignMethod::Calibrated, "two GPUs teach nothing");
+        assert!(held.inside > 0.8 && held.high_over_low > 1.0, "{held:?}");
+    }
+    let wide = |matrices| judged.coverage.iter().find(|row| row.matrices == matrices).unwrap().high_over_low;
+    assert!(wide(0) > 2.0 * wide(10), "facts alone leave more open");
 }
 
 #[test]

@@ -122,10 +122,11 @@ fn print(
         }
         out.line(table)?;
         out.line("")?;
-        out.line("90 % intervals around learned times, made without the GPU")?;
-        let mut table = Table::new(&["<GPU left out", "inside", "high / low"]);
+        out.line("90 % intervals: around learned times, made without the GPU; around calibrated ones, as the product makes them")?;
+        let mut table = Table::new(&["<GPU left out", "<times", "inside", "high / low"]);
         for row in answer.evaluation.coverage.iter().filter(|row| row.matrices == count) {
-            table.row([row.to.clone(), percent(row.inside), format!("{:.2}", row.high_over_low)]);
+            let (inside, wide) = (percent(row.inside), format!("{:.2}", row.high_over_low));
+            table.row([row.to.clone(), row.method.to_string(), inside, wide]);
         }
         out.line(table)?;
     }
