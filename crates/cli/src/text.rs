@@ -207,7 +207,7 @@ fn measured_on(profile: &Profile) -> String {
 pub(crate) const fn held_elsewhere(matrices: usize) -> &'static str {
     match matrices {
         0 => ", and held 79 to 94 % of the times on each of six other GPUs",
-        _ => ", and held 88 to 91 % of the times on each of six other GPUs",
+        _ => ", and held 89 to 92 % of the times on each of six other GPUs",
     }
 }
 

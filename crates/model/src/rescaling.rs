@@ -324,7 +324,7 @@ mod tests {
         let hopper = facts(132, 4e12, 60_000_000, 1.3e-6);
         let ampere = DeviceFacts { compute_capability: Some((8, 0)), ..hopper.clone() };
         let amd = DeviceFacts { kind: DeviceKind::Hip, ..hopper.clone() };
-        let log_sd = |to| Rescaling::of_facts(Between { from: &hopper, to }).log_sd;
+        let log_sd = |to: &DeviceFacts| Rescaling::of_facts(Between { from: &hopper, to }).log_sd;
         assert!((log_sd(&hopper) - FACTS_LOG_SD).abs() < 1e-15);
         for other in [ampere, amd] {
             assert!((log_sd(&other) - FACTS_LOG_SD_OF_ARCHITECTURE).abs() < 1e-15);

@@ -5,7 +5,7 @@ macro_rules! functions {
     ($(#[$doc:meta])* $api:ident { $($name:ident: fn($($arg:ty),*) -> $result:ty;)* }) => {
         $(#[$doc])*
         #[derive(Debug)]
-        #[allow(non_snake_case, reason = "names of the library's")]
+        #[allow(non_snake_case, clippy::struct_field_names, reason = "names of the library's")]
         pub(super) struct $api {
             $(pub(super) $name: unsafe extern "C" fn($($arg),*) -> $result,)*
         }
