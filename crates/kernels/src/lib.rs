@@ -52,7 +52,7 @@ pub use family::{BLOCKS, Elsewhere, Family, Rocsparse, Run, StripRule, Vendor, W
 pub use fused::{FUSED_ARGS, FUSED_PARTS, FusedParts, fits_one_launch, fused_source};
 pub use kernel::{Kernel, ParseKernelError, strip};
 pub use own::{OwnKernel, OwnKernelError};
-pub use recipe::{Knobs, LaunchArg, LaunchStep, PlannedLaunch, Recipe, Teams};
+pub use recipe::{Knobs, LaunchArg, LaunchStep, PlannedLaunch, Recipe, SHARED_ROOM, Teams};
 pub use row_length_distribution::RowLengthDistribution;
 pub use selection::{ParseSelectionError, Selection};
 pub use source::{

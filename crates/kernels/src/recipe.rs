@@ -31,6 +31,9 @@ pub struct Recipe {
     pub is_exclusive: bool,
 }
 
+/// Arrays of formats that kernels write to, for threads of the same product: room for partial sums and counters.
+pub const SHARED_ROOM: [&str; 3] = ["partials", "counters", "heads"];
+
 /// A launch of a product.
 #[derive(Debug)]
 pub struct LaunchStep {
@@ -215,6 +218,27 @@ mod tests {
             assert_eq!(launch.stride, u64::from(block / threads));
         }
         all.iter().map(|launch| (launch.args[0], launch.grid)).collect()
+    }
+
+    #[test]
+    fn kernels_write_to_y_and_to_shared_room_alone() {
+        for kernel in crate::Kernel::all() {
+            let Some(recipe) = kernel.recipe() else { continue };
+            let text = recipe.sources.concat();
+            let heads = text.split("__global__ void").skip(1).filter_map(|kernel| {
+                let behind = kernel.trim_start().strip_prefix("__launch_bounds__(BLOCK")?.split_once('(')?.1;
+                Some(behind.split_once(')')?.0)
+            });
+            let mut written: Vec<&str> = heads
+                .flat_map(|head| head.split(','))
+                .filter(|one| one.contains('*') && !one.contains("const"))
+                .filter_map(|one| one.rsplit([' ', '*']).next())
+                .filter(|name| *name != "y")
+                .collect();
+            written.dedup();
+            assert!(written.iter().all(|name| SHARED_ROOM.contains(name)), "{kernel}: {written:?}");
+            assert_eq!(recipe.is_exclusive, !written.is_empty(), "{kernel}: {written:?}");
+        }
     }
 
     #[test]

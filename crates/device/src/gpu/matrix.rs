@@ -5,7 +5,7 @@ use super::{Extent, Memory, Vectors};
 use crate::DeviceError;
 use bytemuck::cast_slice;
 use rayon::prelude::*;
-use sparsight_kernels::{Candidate, LaunchArg, PlannedLaunch};
+use sparsight_kernels::{Candidate, LaunchArg, PlannedLaunch, SHARED_ROOM};
 use sparsight_matrix::{Dtype, Element, Format, HostArray, NamedArrays, NamedNumbers, Scalar};
 use std::sync::Arc;
 
