@@ -1,15 +1,26 @@
 // Dot products over all rows, from what the threads have added up: see epilogue.cu.
 //
-// Given     BLOCK, a multiple of 32; DOTS, 1 to 3.
+// Given     BLOCK, a power of two from 32 on; DOTS, 1 to 3.
 
-// Sums over the threads of a block, right in thread 0.
+// Sums over the threads of a block, right in thread 0. Of most kernels each thread of a warp brings something, but of those that give a
+// team to a row its first thread alone: then steps of less than a team are left out, which else take longer than the team's own sums.
 static __device__ __forceinline__ void add_up_block(double* sums, double (*of_warps)[BLOCK / 32])
 {
+    bool brings = false;
 #pragma unroll
-    for (int distance = 16; distance > 0; distance /= 2) {
+    for (int dot = 0; dot < DOTS; ++dot) {
+        brings |= sums[dot] != 0;
+    }
+    const unsigned int bringing = __ballot_sync(0xffffffffu, brings);
+    // Threads whose number has this bit.
+    const unsigned int with_bit[5] = {0xaaaaaaaau, 0xccccccccu, 0xf0f0f0f0u, 0xff00ff00u, 0xffff0000u};
 #pragma unroll
-        for (int dot = 0; dot < DOTS; ++dot) {
-            sums[dot] += __shfl_down_sync(0xffffffffu, sums[dot], distance);
+    for (int bit = 4; bit >= 0; --bit) {
+        if ((bringing & with_bit[bit]) != 0) {
+#pragma unroll
+            for (int dot = 0; dot < DOTS; ++dot) {
+                sums[dot] += __shfl_down_sync(0xffffffffu, sums[dot], 1 << bit);
+            }
         }
     }
     if (threadIdx.x % 32 == 0) {
@@ -25,7 +36,7 @@ static __device__ __forceinline__ void add_up_block(double* sums, double (*of_wa
             sums[dot] = threadIdx.x < BLOCK / 32 ? of_warps[dot][threadIdx.x] : 0;
         }
 #pragma unroll
-        for (int distance = 16; distance > 0; distance /= 2) {
+        for (int distance = BLOCK / 64; distance > 0; distance /= 2) {
 #pragma unroll
             for (int dot = 0; dot < DOTS; ++dot) {
                 sums[dot] += __shfl_down_sync(0xffffffffu, sums[dot], distance);

@@ -5,7 +5,7 @@
 //           one adds up the sums of the blocks; which that is, a counter tells, which wraps to 0 by itself. Of more blocks, each would
 //           keep its place for the microsecond that the counter takes: they only store their sums, and dots_pass adds these up behind
 //           them. What is added to what, and in which order, does not depend on who comes last: the same sums bit by bit on every run.
-// Knobs     BLOCK, threads a block, a multiple of 32.
+// Knobs     BLOCK, threads a block, a power of two from 32 on.
 // Limits    fewer than 2^32 blocks. Two products with the same partial sums must not run at the same time.
 // Reads     what the lines name, once a row; writes y and the outputs once a row. 8 bytes a block and dot product.
 // Given     VALUE = float | double; DOTS, 0 to 3; Epilogue and finish_row: the lines, made in epilogue/text.rs.
