@@ -19,8 +19,8 @@
 //! [`Iteration::steps`] is the one definition of what an iteration launches and which vectors it moves; the examples of the Python
 //! package are written by it, and a test compares them.
 //!
-//! Sources: Chronopoulos and Gear 1989 (CG with one reduction); van der Vorst 1992 (BiCGStab), with (r0, r) from the dot products of
-//! the second product; Chambolle and Pock 2011 and Applegate et al. 2021 (PDHG for linear programs). The sum is this project's own.
+//! Sources: Chronopoulos and Gear 1989 (CG with one reduction); van der Vorst 1992 (stabilised biconjugate gradients), with (r0, r)
+//! from the dot products of the second product; Chambolle and Pock 2011 and Applegate et al. 2021 (PDHG for linear programs). The sum is this project's own.
 
 use crate::baseline::{KEPT_OF_L2, bytes_per_s, launch_s};
 use crate::{CutCost, Prediction};
