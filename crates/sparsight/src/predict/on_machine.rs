@@ -101,6 +101,7 @@ mod tests {
             .predictor(ModelName::Best, objective.placement, objective.row_length)
             .unwrap();
         let (candidate, time) = of(&profile)[0];
-        assert_eq!(predictor.explain(&candidate, &features).unwrap().last().unwrap().value, time);
+        let explained = predictor.explain(&candidate, &features).unwrap().last().unwrap().value;
+        assert_eq!(explained.to_bits(), time.to_bits());
     }
 }
