@@ -8,7 +8,7 @@ use sparsight::calibrate::{
     CALIBRATION_BUDGET, CalibrationTarget, may_calibrate, measure_conversion_threshold,
 };
 use sparsight::device::cpu::Cpu;
-use sparsight::device::cuda::{Cuda, Nccl, PartSizes, cusparse_version};
+use sparsight::device::cuda::{Cuda, Nccl, PartSizes, cusparse_version, nvrtc_version};
 use sparsight::device::gpu::{ConvertOn, GpuDevice, Link};
 use sparsight::device::hip::Hip;
 use sparsight::device::{Device, DeviceError};
@@ -280,6 +280,11 @@ pub(crate) fn hip_gpus_here() -> Result<Vec<HipHere>, DeviceError> {
 /// Version of the vendor's library here, `12.6.3`.
 pub(crate) fn vendors_library() -> Result<String, DeviceError> {
     cusparse_version().map(dotted)
+}
+
+/// Version of NVRTC here, `13.0`.
+pub(crate) fn nvrtc() -> Result<String, DeviceError> {
+    nvrtc_version().map(|(major, minor)| format!("{major}.{minor}"))
 }
 
 /// GPUs of this machine that share a matrix.

@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::device_choice::{
-    DeviceName, GpuHere, HipHere, OpenDevice, gpus_here, hip_gpus_here, vendors_library,
+    DeviceName, GpuHere, HipHere, LinkedGpus, OpenDevice, gpus_here, hip_gpus_here, nvrtc, vendors_library,
 };
 use crate::failure::{Exit, Failure};
 use crate::table::Table;
@@ -76,18 +76,22 @@ impl Args {
             Err(error) if self.report => remarks.push(format!("hip: {error}")),
             Err(_) => {}
         }
-        let library = no_cuda.is_none().then(vendors_library);
+        let libraries =
+            [("NVRTC", nvrtc()), ("cuSPARSE", vendors_library()), ("NCCL", LinkedGpus::library())];
+        let [nvrtc, cusparse, nccl] = libraries.each_ref().map(|(_, found)| found.as_ref().ok().cloned());
         let profiles: Vec<Profile> =
             Profile::shipped_names().map(Profile::shipped).collect::<Result<_, _>>()?;
         let trials = if self.report { trials(&names)? } else { Vec::new() };
         let answer = DevicesAnswer {
             here,
             no_cuda,
-            cusparse: library.as_ref().and_then(|found| found.as_ref().ok()).cloned(),
+            nvrtc,
+            cusparse,
+            nccl,
             trials,
             profiles: profiles.iter().map(DeviceSummary::from).collect(),
         };
-        context.printer.answer(&answer, || print(&answer, &remarks, library.as_ref(), &profiles, context))?;
+        context.printer.answer(&answer, || print(&answer, &remarks, &libraries, &profiles, context))?;
         let is_wrong = answer.trials.iter().any(|trial| trial.failure.is_some());
         if self.report && names.is_empty() {
             return Err(Failure::device("there is no GPU here to report on".to_owned()));
@@ -167,7 +171,7 @@ fn try_kernels<T: Scalar>(device: &dyn Device<T>, a: &Csr<T>, dtype: Dtype, trie
 fn print(
     DevicesAnswer { here, no_cuda, trials, .. }: &DevicesAnswer,
     remarks: &[String],
-    library: Option<&Result<String, DeviceError>>,
+    libraries: &[(&str, Result<String, DeviceError>)],
     profiles: &[Profile],
     context: &Context,
 ) -> Result<(), Failure> {
@@ -193,14 +197,17 @@ fn print(
             out.line(format_args!("        {hint}"))?;
         }
     }
-    match library {
-        None => {}
-        Some(Ok(version)) => out.line(format_args!("  cuSPARSE {version}"))?,
-        Some(Err(error)) => {
-            out.line(format_args!("  {error}"))?;
-            if let Some(hint) = error.hint() {
-                out.line(format_args!("        {hint}"))?;
-            }
+    let found = libraries.iter().filter_map(|(name, found)| Some(format!("{name} {}", found.as_ref().ok()?)));
+    let found: Vec<String> = found.collect();
+    if !found.is_empty() {
+        out.line(format_args!("  libraries: {}", found.join(", ")))?;
+    }
+    // What a GPU here lacks. NCCL is for several of them, and is asked for when they are.
+    let missing = libraries.iter().filter(|(name, _)| no_cuda.is_none() && *name != "NCCL");
+    for error in missing.filter_map(|(_, found)| found.as_ref().err()) {
+        out.line(format_args!("  {error}"))?;
+        if let Some(hint) = error.hint() {
+            out.line(format_args!("        {hint}"))?;
         }
     }
     if !trials.is_empty() {

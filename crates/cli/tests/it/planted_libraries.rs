@@ -1,6 +1,5 @@
 //! Libraries in the current directory are not loaded, whatever empty or relative values the environment holds. Each that is
-//! planted leaves a mark if it is loaded. Takes a C compiler, no GPU; on a machine without one the program asks for the
-//! driver alone, and the tests of `sparsight-device` ask for the rest.
+//! planted leaves a mark if it is loaded. Takes a C compiler, no GPU.
 
 use crate::support::sparsight;
 use std::fs;
@@ -24,20 +23,29 @@ const FOLDERS: [&str; 6] = [
 const VARIABLES: [&str; 7] =
     ["CUDA_PATH", "CUDA_HOME", "CONDA_PREFIX", "VIRTUAL_ENV", "HOME", "PATH", "LD_LIBRARY_PATH"];
 
-/// Builds the library, which makes the file `mark` when it is loaded, and plants it in `folder`. Whether there is a compiler.
-fn plant(folder: &Path, mark: &Path) -> bool {
-    let (source, library) = (mark.with_extension("c"), mark.with_extension("so"));
-    let code = format!(
-        "#include <stdio.h>\n__attribute__((constructor)) static void mark(void) {{ fclose(fopen(\"{}\", \"w\")); }}\n",
-        mark.display()
-    );
+/// Builds `library` of C. Whether there is a compiler.
+fn compiled(code: &str, library: &Path) -> bool {
+    let source = library.with_extension("c");
     fs::write(&source, code).unwrap();
-    let Ok(built) = Command::new("cc").args(["-shared", "-fPIC", "-o"]).args([&library, &source]).output()
+    let Ok(built) = Command::new("cc").args(["-shared", "-fPIC", "-o"]).args([library, &source]).output()
     else {
         eprintln!("skipped: no C compiler (cc)");
         return false;
     };
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    true
+}
+
+/// Builds the library, which makes the file `mark` when it is loaded, and plants it in `folder`. Whether there is a compiler.
+fn plant(folder: &Path, mark: &Path) -> bool {
+    let library = mark.with_extension("so");
+    let code = format!(
+        "#include <stdio.h>\n__attribute__((constructor)) static void mark(void) {{ fclose(fopen(\"{}\", \"w\")); }}\n",
+        mark.display()
+    );
+    if !compiled(&code, &library) {
+        return false;
+    }
     for place in FOLDERS.map(|name| folder.join(name)) {
         fs::create_dir_all(&place).unwrap();
         for name in LIBRARIES {
@@ -94,4 +102,26 @@ fn a_planted_library_that_is_loaded_leaves_its_mark() {
         let _ = command.env("LD_LIBRARY_PATH", &here).arg("devices").output().unwrap();
         assert!(mark.exists());
     }
+}
+
+#[test]
+fn devices_names_the_libraries_that_were_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let here = dir.path();
+    let nvrtc = "int nvrtcVersion(int* major, int* minor) { *major = 13; *minor = 5; return 0; }\n";
+    if !compiled(nvrtc, &here.join("libnvrtc.so")) {
+        return;
+    }
+    let devices = |flags: &[&str]| {
+        let mut command = sparsight(here);
+        for other in VARIABLES {
+            command.env_remove(other);
+        }
+        let output = command.env("LD_LIBRARY_PATH", here).arg("devices").args(flags).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let text = devices(&[]);
+    assert!(text.contains("\n  libraries: NVRTC 13.5"), "{text}");
+    let json = devices(&["--json"]);
+    assert!(json.contains("\"nvrtc\": \"13.5\""), "{json}");
 }

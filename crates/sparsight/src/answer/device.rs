@@ -89,9 +89,15 @@ pub struct DevicesAnswer {
     /// Why there is no CUDA device; absent if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_cuda: Option<NoCuda>,
-    /// Version of the vendor's library, `12.6.3`; absent where it was not found, or there is no CUDA device to run it.
+    /// Version of NVRTC, which compiles the kernels, `13.0`; absent where it was not found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nvrtc: Option<String>,
+    /// Version of cuSPARSE, `12.6.3`; absent where it was not found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cusparse: Option<String>,
+    /// Version of NCCL, `2.28.3`; absent where it was not found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nccl: Option<String>,
     /// Trials of the kernels on the GPUs here, as `--report` asks for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub trials: Vec<KernelTrial>,
