@@ -72,7 +72,11 @@ fn equations_find_the_numbers_that_made_the_times() {
         (row.from.as_str(), row.to.as_str(), row.method) == ("one", "twice", ForeignMethod::Unchanged)
     });
     assert!((unchanged.unwrap().best_over_chosen - 1.0).abs() < 1e-12);
-    assert_eq!(judged.coverage.len(), 8, "each of four GPUs, with none and with ten matrices; without facts learned alone");
+    assert_eq!(
+        judged.coverage.len(),
+        8,
+        "each of four GPUs, with none and with ten matrices; without facts learned alone"
+    );
     // A group has its own pairs only; equal seeds draw the same.
     let two = vec![vec![position("one"), position("twice")]];
     let once = evaluate_foreign(&table, &two, &draws);
