@@ -112,6 +112,10 @@ impl Rescaling {
     /// 90 % of a normal distribution lie within so many standard deviations.
     pub const NINETY_PERCENT: f64 = 1.645;
 
+    /// That by the facts of two devices of different architectures and equal size.
+    pub const BETWEEN_ARCHITECTURES: Self =
+        Self { weights: [1.0; 3], log_sd: FACTS_LOG_SD_OF_ARCHITECTURE, matrices: 0 };
+
     /// The rescaling by the facts of two devices, without any measured matrix.
     pub fn of_facts(between: Between<'_>) -> Self {
         let [from, to] = [between.from, between.to].map(|facts| f64::from(facts.multiprocessors));
@@ -136,13 +140,12 @@ impl Rescaling {
             by_matrix.entry(t.matrix).or_default().push((parts, t.times[1].0 / t.times[0].0));
         }
         let samples: Vec<Vec<([f64; 3], f64)>> = by_matrix.into_values().collect();
-        Some(Self::of_parts(&samples)).filter(|found| found.matrices > 0)
+        Some(Self::of_parts(&samples, Self::of_facts(between))).filter(|found| found.matrices > 0)
     }
 
-    /// Fits to shares of times on the known device, each rescaled by the facts, and the ratios of times there: a list a matrix. Without any,
-    /// what facts say between two architectures.
-    pub fn of_parts(by_matrix: &[Vec<([f64; 3], f64)>]) -> Self {
-        let unknown = Self { weights: [1.0; 3], log_sd: FACTS_LOG_SD_OF_ARCHITECTURE, matrices: 0 };
+    /// Fits to shares of times on the known device, each rescaled by the facts, and the ratios of times there: a list a matrix. Without any it
+    /// is `of_facts`, and with too few to see what they leave open, that is what `of_facts` says.
+    pub fn of_parts(by_matrix: &[Vec<([f64; 3], f64)>], of_facts: Self) -> Self {
         let weights_without = |left_out: Option<usize>| {
             let taken = by_matrix.iter().enumerate().filter(|(at, _)| Some(*at) != left_out);
             let samples = taken.flat_map(|(_, samples)| samples).copied();
@@ -151,7 +154,7 @@ impl Rescaling {
             let priors = (0..3).flat_map(|at| std::iter::repeat_n(one(at), prior));
             non_negative::fit::<3>(samples.chain(priors))
         };
-        let Some(weights) = weights_without(None) else { return unknown };
+        let Some(weights) = weights_without(None) else { return of_facts };
         // What is left of each matrix when the others give the weights.
         let mut squares = (0.0, 0_usize);
         for (at, samples) in by_matrix.iter().enumerate() {
@@ -163,7 +166,7 @@ impl Rescaling {
                 }
             }
         }
-        let log_sd = if squares.1 == 0 { FACTS_LOG_SD } else { (squares.0 / squares.1 as f64).sqrt() };
+        let log_sd = if squares.1 == 0 { of_facts.log_sd } else { (squares.0 / squares.1 as f64).sqrt() };
         Self { weights, log_sd, matrices: by_matrix.len() }
     }
 
@@ -371,6 +374,11 @@ mod tests {
         }
         assert!(found.log_sd < 0.1, "{}", found.log_sd);
         assert_eq!(Rescaling::fit(&[], between), None);
+        let of_one: Vec<OnBoth<'_>> = times.iter().filter(|t| t.matrix == "a").copied().collect();
+        let amd = DeviceFacts { kind: DeviceKind::Hip, ..to.clone() };
+        let alone = Rescaling::fit(&of_one, Between { from: &from, to: &amd }).unwrap();
+        assert_eq!(alone.matrices, 1);
+        assert!((alone.log_sd - FACTS_LOG_SD_OF_ARCHITECTURE).abs() < 1e-15, "one matrix shows no spread");
         let mut prediction = Prediction {
             time: Seconds(10e-6),
             low: Seconds(9e-6),

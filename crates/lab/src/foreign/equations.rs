@@ -156,7 +156,7 @@ pub(super) fn calibrated(
         ratios.map(|(at, ratio)| (parts(at), ratio)).collect::<Vec<_>>()
     };
     let samples: Vec<Vec<([f64; 3], f64)>> = drawn.iter().map(|&matrix| of_matrix(matrix)).collect();
-    let rescaling = Rescaling::of_parts(&samples);
+    let rescaling = Rescaling::of_parts(&samples, Rescaling::BETWEEN_ARCHITECTURES);
     let carry =
         |at: usize| from.times[at] * parts(at).iter().zip(rescaling.weights).map(|(p, w)| p * w).sum::<f64>();
     Some(((0..from.times.len()).map(carry).collect(), rescaling.log_sd))
