@@ -93,7 +93,7 @@ impl DeviceMatrix {
 
     /// Room that the thread blocks of a product leave partial sums in for each other, the same in every format: all that is written but y.
     pub(super) fn shared_room(&self) -> impl Iterator<Item = &DeviceBytes> {
-        let is_room = |name: &str| name.ends_with("partials") || name.ends_with("counters");
+        let is_room = |name: &str| SHARED_ROOM.iter().any(|room| name.ends_with(room));
         self.arrays
             .iter()
             .filter(move |(name, array)| is_room(name) && array.bytes() > 0)
