@@ -8,7 +8,7 @@ use super::{Advice, Advised, Advisor, put_known_first};
 use crate::model_name::ModelName;
 use crate::{Error, Objective, Profile};
 use serde::Serialize;
-use sparsight_kernels::{Candidate, DeviceFacts, DeviceKind, Execution, compulsory_bytes};
+use sparsight_kernels::{Candidate, DeviceFacts, DeviceKind, Execution, THREADS_AT_ONCE, compulsory_bytes};
 use sparsight_matrix::{Bytes, Dtype, Features, Seconds};
 use sparsight_model::{InLaunch, IteratedProduct, Iteration, IterationCost, Prediction};
 
@@ -139,7 +139,12 @@ fn iterated<'a>(advised: &'a Advised, features: &Features, kind: DeviceKind) -> 
 fn in_launch(candidate: &Candidate, features: &Features, kind: DeviceKind) -> InLaunch {
     let (kernel, is_gpu) = (candidate.kernel, kind.is_gpu());
     let epilogue = !is_gpu || kernel.shares_a_launch();
-    InLaunch { epilogue, dots: epilogue && !(is_gpu && kernel.shares_rows(features)) }
+    let threads = kernel.thread_blocks(candidate.block, features).ceil() * f64::from(candidate.block);
+    InLaunch {
+        epilogue,
+        dots: epilogue && !(is_gpu && kernel.shares_rows(features)),
+        block_sums: is_gpu && threads > THREADS_AT_ONCE as f64,
+    }
 }
 
 #[cfg(test)]
