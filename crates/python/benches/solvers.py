@@ -2,7 +2,7 @@
 
     python solvers.py FOLDER_OR_MATRIX ... [--solver cg] [--dtype f64] [--json] > solvers.jsonl
     python solvers.py --lp FOLDER_OR_MATRIX ...              PDHG on linear programs with these matrices
-    python solvers.py --summary solvers.jsonl
+    python solvers.py --summary solvers.jsonl [--cusparse cusparse.jsonl]
 
 Matrices are files that sparsight reads, folders of such, or recipes of the gallery. For each: microseconds an iteration, median of three
 rounds in turn. Ours are the examples beside this folder, with vectors of CuPy and of torch. Beside them:
@@ -11,7 +11,8 @@ rounds in turn. Ours are the examples beside this folder, with vectors of CuPy a
     torch          as it is written in torch, with its CSR
     torch graph    the same, captured into a CUDA graph
     torch compile  the same with its updates compiled by torch.compile, captured into a CUDA graph
-    cusparse       cuSPARSE's product and cuBLAS, scalars on the GPU, captured into a CUDA graph; of PDHG with one compiled kernel an update
+    cusparse       of CG, cuSPARSE's product and cuBLAS in a CUDA graph: by cg_cusparse.cu beside this file, since CuPy captures no cuSPARSE;
+                   `--cusparse FILE` of `--summary` names what it printed
 
 A competitor that fails is reported with its message. Of a matrix that is not positive definite the numbers of CG mean nothing; the time
 is the same. `same bits`: vectors and scalars of three runs from the same start are equal bit by bit.
@@ -159,156 +160,6 @@ def torch_pdhg(multiply, transposed, program, step_size, compiled):
     return iterate
 
 
-class CuSparse:
-    """cuSPARSE's product y = A x with prepared descriptors and buffer, and cuBLAS with scalars on the GPU."""
-
-    def __init__(self, a):
-        import cupy
-        from cupy.cuda import device
-        from cupy_backends.cuda.libs import cublas, cusparse
-
-        self.cupy, self.cublas, self.cusparse, self.device, self.a = cupy, cublas, cusparse, device, a
-        self.is_single = a.dtype == np.float32
-        self.one, self.zero = np.array(1, a.dtype), np.array(0, a.dtype)
-        self.kept = []
-
-    def product(self, x, y):
-        from cupyx.cusparse import DnVecDescriptor, SpMatDescriptor
-        from cupy._core import _dtype
-
-        a, x_, y_ = SpMatDescriptor.create(self.a), DnVecDescriptor.create(x), DnVecDescriptor.create(y)
-        kind, handle = _dtype.to_cuda_dtype(self.a.dtype), self.device.get_cusparse_handle()
-        given = (0, self.one.ctypes.data, a.desc, x_.desc, self.zero.ctypes.data, y_.desc, kind, self.cusparse.CUSPARSE_MV_ALG_DEFAULT)
-        buffer = self.cupy.empty(max(1, self.cusparse.spMV_bufferSize(handle, *given)), self.cupy.int8)
-        self.kept.append((a, x_, y_, buffer))
-        return lambda: self.cusparse.spMV(handle, *given, buffer.data.ptr)
-
-    def on_gpu_scalars(self, work):
-        """``work`` with cuBLAS taking its scalars from the GPU."""
-        handle = self.device.get_cublas_handle()
-        before = self.cublas.getPointerMode(handle)
-        self.cublas.setPointerMode(handle, self.cublas.CUBLAS_POINTER_MODE_DEVICE)
-        try:
-            return work()
-        finally:
-            self.cublas.setPointerMode(handle, before)
-
-    def dot(self, x, y, to):
-        dot = self.cublas.sdot if self.is_single else self.cublas.ddot
-        dot(self.device.get_cublas_handle(), x.size, x.data.ptr, 1, y.data.ptr, 1, to.data.ptr)
-
-    def axpy(self, alpha, x, y):
-        axpy = self.cublas.saxpy if self.is_single else self.cublas.daxpy
-        axpy(self.device.get_cublas_handle(), x.size, alpha.data.ptr, x.data.ptr, 1, y.data.ptr, 1)
-
-    def scal(self, alpha, x):
-        scal = self.cublas.sscal if self.is_single else self.cublas.dscal
-        scal(self.device.get_cublas_handle(), x.size, alpha.data.ptr, x.data.ptr, 1)
-
-
-def cusparse_cg(a, b):
-    import cupy
-    from iterating import captured
-
-    library = CuSparse(a)
-    x, r, p, q = cupy.zeros_like(b), b.copy(), b.copy(), cupy.zeros_like(b)
-    rr, pq, new, alpha, minus, beta = (cupy.ones(1, b.dtype) for _ in range(6))
-    step = cupy.ElementwiseKernel("T rr, T pq", "T alpha, T minus", "alpha = rr / pq; minus = -alpha", "step_length")
-    turn = cupy.ElementwiseKernel("T new_", "T rr, T beta", "beta = new_ / rr; rr = new_", "direction")
-    multiply, one = library.product(p, q), cupy.ones(1, b.dtype)
-
-    def iterate():
-        for _ in range(LOOK):
-            multiply()
-            library.dot(p, q, pq)
-            step(rr, pq, alpha, minus)
-            library.axpy(alpha, p, x)
-            library.axpy(minus, q, r)
-            library.dot(r, r, new)
-            turn(new, rr, beta)
-            library.scal(beta, p)
-            library.axpy(one, r, p)
-
-    run = library.on_gpu_scalars(lambda: captured(iterate, b))
-    run.library = library
-    return run
-
-
-def cusparse_bicgstab(a, b):
-    import cupy
-    from iterating import captured
-
-    library = CuSparse(a)
-    x, r, r0, p, v, t = cupy.zeros_like(b), b.copy(), b.copy(), b.copy(), cupy.zeros_like(b), cupy.zeros_like(b)
-    rho, new, of_v, tr, tt, alpha, omega, beta, minus_alpha, minus_omega = (cupy.ones(1, b.dtype) for _ in range(10))
-    first = cupy.ElementwiseKernel("T rho, T of_v", "T alpha, T minus", "alpha = rho / of_v; minus = -alpha", "first")
-    second = cupy.ElementwiseKernel("T tr, T tt", "T omega, T minus", "omega = tr / tt; minus = -omega", "second")
-    turn = cupy.ElementwiseKernel(
-        "T new_, T alpha, T omega", "T rho, T beta", "beta = (new_ / rho) * (alpha / omega); rho = new_", "direction"
-    )
-    of_p, of_r, one = library.product(p, v), library.product(r, t), cupy.ones(1, b.dtype)
-
-    def iterate():
-        for _ in range(LOOK):
-            of_p()
-            library.dot(r0, v, of_v)
-            first(rho, of_v, alpha, minus_alpha)
-            library.axpy(minus_alpha, v, r)
-            of_r()
-            library.dot(t, r, tr)
-            library.dot(t, t, tt)
-            second(tr, tt, omega, minus_omega)
-            library.axpy(alpha, p, x)
-            library.axpy(omega, r, x)
-            library.axpy(minus_omega, t, r)
-            library.dot(r, r0, new)
-            turn(new, alpha, omega, rho, beta)
-            library.axpy(minus_omega, v, p)
-            library.scal(beta, p)
-            library.axpy(one, r, p)
-
-    run = library.on_gpu_scalars(lambda: captured(iterate, b))
-    run.library = library
-    return run
-
-
-def cusparse_pdhg(a, turned, program, step_size):
-    import cupy
-    from iterating import captured
-
-    c, lower, upper, b, least = program
-    of_a, of_t = CuSparse(a), CuSparse(turned)
-    x, v, y, s, z = cupy.zeros_like(c), cupy.zeros_like(c), cupy.zeros_like(b), cupy.zeros_like(c), cupy.zeros_like(b)
-    primal = cupy.ElementwiseKernel(
-        "T s, T c, T lower, T upper, float64 tau",
-        "T x, T v",
-        "const T old = x; const T made = x - (T)tau * (c - s); x = min(max(made, lower), upper); v = 2 * x - old",
-        "primal",
-    )
-    dual = cupy.ElementwiseKernel("T s, T b, T least, float64 sigma", "T y", "y = max(y + (T)sigma * (b - s), least)", "dual")
-    with_t, with_a = of_t.product(y, s), of_a.product(v, z)
-
-    def iterate():
-        for _ in range(LOOK):
-            with_t()
-            primal(s, c, lower, upper, step_size, x, v)
-            with_a()
-            dual(z, b, least, step_size, y)
-
-    run = captured(iterate, b)
-    return Kept(run, of_a, of_t)
-
-
-class Kept:
-    """A function, and what has to live as long."""
-
-    def __init__(self, run, *kept):
-        self.run, self.kept = run, kept
-
-    def __call__(self):
-        self.run()
-
-
 def states(solver):
     """All vectors and scalars of one of our solvers, as bytes."""
     found = []
@@ -397,7 +248,6 @@ def measured(name, dtype, solver, tries, seed=1):
     on_torch = torch.sparse_csr_tensor(torch.as_tensor(a.indptr), torch.as_tensor(a.indices), torch.as_tensor(a.data), a.shape, device="cuda:0")
     if is_lp:
         turned = a.T.tocsr()
-        t_cupy = csp.csr_matrix(turned)
         t_torch = torch.sparse_csr_tensor(
             torch.as_tensor(turned.indptr), torch.as_tensor(turned.indices), torch.as_tensor(turned.data), turned.shape, device="cuda:0"
         )
@@ -406,7 +256,6 @@ def measured(name, dtype, solver, tries, seed=1):
         add("torch", lambda: eager)
         add("torch_graph", lambda: captured(torch_pdhg(on_torch.__matmul__, t_torch.__matmul__, parts, step_size, lambda f: f), parts[0]))
         add("torch_compile", lambda: captured(torch_pdhg(on_torch.__matmul__, t_torch.__matmul__, parts, step_size, torch.compile), parts[0]))
-        add("cusparse", lambda: cusparse_pdhg(on_cupy, t_cupy, [cupy.asarray(part) for part in program], step_size))
     else:
         cb, tb = cupy.asarray(b), torch.as_tensor(b, device="cuda:0")
         textbook = {"cg": torch_cg, "bicgstab": torch_bicgstab}[solver]
@@ -414,7 +263,6 @@ def measured(name, dtype, solver, tries, seed=1):
         add("torch", lambda: first)
         add("torch_graph", lambda: captured(textbook(on_torch.__matmul__, tb, lambda f: f), tb))
         add("torch_compile", lambda: captured(textbook(on_torch.__matmul__, tb, torch.compile), tb))
-        add("cusparse", lambda: {"cg": cusparse_cg, "bicgstab": cusparse_bicgstab}[solver](on_cupy, cb))
         if solver == "cg":
             add("cupyx", lambda: cupyx_cg(on_cupy, cb))
 
@@ -467,9 +315,18 @@ def mean(ratios):
     return math.exp(statistics.fmean(math.log(ratio) for ratio in ratios))
 
 
-def summary(path):
+def records(path):
+    return [json.loads(text) for text in pathlib.Path(path).read_text().splitlines() if text.startswith("{")]
+
+
+def summary(path, cusparse):
     """Geometric means by solver and type, of products below and above 20 us."""
-    lines = [json.loads(text) for text in pathlib.Path(path).read_text().splitlines() if text.startswith("{")]
+    lines = records(path)
+    by_name = {pathlib.Path(one["file"]).stem: one["us"] for one in records(cusparse)} if cusparse else {}
+    for line in lines:
+        name = pathlib.Path(line["matrix"]).stem
+        if line["solver"] == "cg" and name in by_name:
+            line["us"]["cusparse"] = by_name[name]
     for key in sorted({(line["solver"], line["dtype"]) for line in lines}):
         of_key = [line for line in lines if (line["solver"], line["dtype"]) == key and "ours_cupy" in line["us"]]
         print(f"-- {key[0]} {key[1]}: {len(of_key)} matrices")
@@ -516,9 +373,10 @@ def main():
     flags.add_argument("--try", dest="tries", type=int, default=1)
     flags.add_argument("--json", action="store_true", help="a JSON object a matrix, for --summary")
     flags.add_argument("--summary", metavar="FILE")
+    flags.add_argument("--cusparse", metavar="FILE", help="with --summary: what cg_cusparse printed")
     given = flags.parse_args()
     if given.summary:
-        return summary(given.summary)
+        return summary(given.summary, given.cusparse)
     dtype, solver = np.float32 if given.dtype == "f32" else np.float64, "pdhg" if given.lp else given.solver
     for name in matrices(given.matrices):
         try:
