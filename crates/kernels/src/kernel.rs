@@ -171,6 +171,11 @@ impl Kernel {
         (self.0.family.thread_blocks)(self.0.knobs, block, features)
     }
 
+    /// Returns whether it gives the same y bit by bit on every run: it does not add to y in the order in which threads come.
+    pub fn is_repeatable(self) -> bool {
+        (self.0.family.repeatable)(self.0.knobs)
+    }
+
     /// Names of it, else of its format, in other libraries: at most one a library.
     pub fn elsewhere(self) -> Vec<Elsewhere> {
         let format = if self.format().stays_in_csr() { Format::csr() } else { self.format() };

@@ -36,7 +36,8 @@ pub struct Transposed {
 
 impl Advisor<'_> {
     /// [`Advisor::advise`] for an iteration of a solver: candidates are ranked by its time, or by that of `products` iterations with
-    /// conversion and upload, and break-evens are counted in iterations. O(1) in the matrix.
+    /// conversion and upload, and break-evens are counted in iterations. Candidates of ours that add by atomics, whose y differs in its
+    /// last bits from run to run, are left out where there are others. O(1) in the matrix.
     ///
     /// `transposed`: features of A^T, where [`Iteration::needs_transpose`]; its candidate is chosen here, and what it takes to prepare it
     /// is added to that of each candidate for A.
@@ -68,11 +69,11 @@ impl Advisor<'_> {
         if nrows != ncols && !iteration.needs_transpose() {
             return Err(Error::NotSquare { what: iteration.title(), nrows, ncols });
         }
-        let mut advice = self.advise(features, dtype, objective)?;
+        let mut advice = repeatable(self.advise(features, dtype, objective)?);
         let cost = cost(self.profile());
         let turned = transposed.filter(|_| iteration.needs_transpose());
         let of_transposed =
-            turned.map(|turned| Ok::<_, Error>((turned, self.advise(turned, dtype, objective)?)));
+            turned.map(|turned| Ok::<_, Error>((turned, repeatable(self.advise(turned, dtype, objective)?))));
         let of_transposed = of_transposed.transpose()?;
         assert!(
             of_transposed.is_some() || !iteration.needs_transpose(),
@@ -124,6 +125,15 @@ fn cost(profile: &Profile) -> IterationCost {
     let launch_s = profile.launch_here.unwrap_or(facts.launch_s);
     let sequential = profile.cut_cost(ModelName::Best, Execution::Sequential, Seconds(1e-5));
     IterationCost::new(&DeviceFacts { launch_s, ..facts.clone() }, &sequential)
+}
+
+/// Without those of our candidates that add by atomics, if there are others: a solver that is run twice is to take the same way.
+fn repeatable(mut advice: Advice) -> Advice {
+    let is_repeatable = |one: &Advised| one.candidate.kernel.is_repeatable();
+    if advice.ours().any(is_repeatable) {
+        advice.ranked.retain(|one| one.candidate.kernel.is_vendors() || is_repeatable(one));
+    }
+    advice
 }
 
 fn iterated<'a>(advised: &'a Advised, features: &Features, kind: DeviceKind) -> IteratedProduct<'a> {

@@ -5,7 +5,7 @@ use crate::{Advisor, Error, Objective, Profile};
 use rayon::prelude::*;
 use sparsight_device::Partition;
 use sparsight_device::gpu::SharePlan;
-use sparsight_kernels::{Candidate, Kernel};
+use sparsight_kernels::Candidate;
 use sparsight_matrix::{Bytes, Csr, Distribution, Dtype, Features, Infeasible, Scalar, Seconds, Share};
 use sparsight_model::{Exchanged, Links, Prediction, ShareTimes};
 
@@ -244,7 +244,7 @@ impl Advisor<'_> {
         let advice = self.advise(&Features::of(a), T::DTYPE, objective)?;
         let have = self.profile().device.facts.memory_bytes;
         let with_others = |advised: &Advised| Bytes(held + advised.memory.0);
-        let ours = || advice.ours().filter(|advised| is_repeatable(advised.candidate.kernel));
+        let ours = || advice.ours().filter(|advised| advised.candidate.kernel.is_repeatable());
         let Some(best) = ours().find(|advised| with_others(advised) <= have) else {
             let why = match ours().map(with_others).min() {
                 Some(need) => Infeasible::DoesNotFit { need, have }.to_string(),
@@ -255,11 +255,6 @@ impl Advisor<'_> {
         let planned = Some((best.candidate, best.prediction.clone()));
         Ok((PlannedRows { rows, nnz, planned }, best.memory.0))
     }
-}
-
-/// Returns whether a kernel gives the same y each time.
-fn is_repeatable(kernel: Kernel) -> bool {
-    (kernel.family().repeatable)(kernel.knobs())
 }
 
 impl DistributedPlan {
@@ -362,8 +357,8 @@ mod tests {
             let a: Csr<f64> = recipe.parse::<Recipe>().unwrap().generate().unwrap();
             let on = |gpus| advisor.distribute(&a, gpus, &Deal::InOrder, &links, &objective).unwrap().plan;
             let advice = advisor.advise(&Features::of(&a), Dtype::F64, &objective).unwrap();
-            left_out += usize::from(!is_repeatable(advice.ours().next().unwrap().candidate.kernel));
-            let best = advice.ours().find(|advised| is_repeatable(advised.candidate.kernel)).unwrap();
+            left_out += usize::from(!advice.ours().next().unwrap().candidate.kernel.is_repeatable());
+            let best = advice.ours().find(|advised| advised.candidate.kernel.is_repeatable()).unwrap();
             let (alone, two) = (on(1), on(2));
             let planned = Some((best.candidate, best.prediction.clone()));
             assert_eq!(alone.shares[0].interior.planned, planned);
@@ -371,7 +366,7 @@ mod tests {
             for (share, run) in two.shares.iter().zip(two.share_plans(Dtype::F64)) {
                 for (rows, run) in [(&share.interior, run.interior), (&share.boundary, run.boundary)] {
                     let Some((candidate, _)) = &rows.planned else { continue };
-                    assert!(is_repeatable(candidate.kernel), "{candidate} of {recipe}");
+                    assert!(candidate.kernel.is_repeatable(), "{candidate} of {recipe}");
                     let predicted = Partition::whole(rows.rows as usize, *candidate);
                     assert_eq!(run, predicted, "what is predicted is run");
                 }
