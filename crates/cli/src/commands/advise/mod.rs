@@ -168,11 +168,9 @@ impl Advise {
             };
         }
         if sources.len() != 1 || self.transpose {
-            if self.iteration.is_some() {
-                return Err(Failure::one_matrix("--iteration", sources.len()));
-            }
-            if self.report.is_some() {
-                return Err(Failure::one_matrix("--report", sources.len()));
+            let of_one = [(self.iteration.is_some(), "--iteration"), (self.report.is_some(), "--report")];
+            if let Some((_, flag)) = of_one.into_iter().find(|(is_given, _)| *is_given) {
+                return Err(Failure::one_matrix(flag, sources.len()));
             }
             let profile = self.profile.at_hand(profile, None, context);
             return self.run_many::<T>(sources, &profile, context);
