@@ -428,12 +428,13 @@ int ss_epilogue_prepare(const ss_op *op,
 
 /**
  * The product with its epilogue, vectors in the memory of the GPU, queued in `stream` as `ss_multiply` does it and not waited for. It can
- * be captured into a CUDA graph.
+ * be captured into a CUDA graph; two graphs with the same epilogue must not run at the same time.
  *
  * `vectors` and `outputs` are arrays, in the memory of the host, of the addresses of vectors on the GPU, in the order of their names; each
  * has an entry for each row. `scalars` are numbers in the memory of the host; where `scalar_places` is not NULL and has an address, in
  * the memory of the GPU, the scalar of that number is read from there while the product runs. `dots` is a place for the dot products in
- * the memory of the GPU. Scalars and dot products are double for vectors of either type. Of these, NULL will do where there are none.
+ * the memory of the GPU, apart from all vectors. Scalars and dot products are double for vectors of either type. Of these, NULL will do
+ * where there are none.
  *
  * A vector that is read may be y or an output; x is none that is written.
  *
@@ -455,7 +456,7 @@ int ss_epilogue_multiply(const ss_epilogue *epilogue,
 
 /**
  * The product with its epilogue, vectors, scalars and `dots` in the memory of the host, on whatever device the matrix was prepared; when
- * this returns, y, outputs and dot products are computed. y and outputs share no memory with each other or another vector.
+ * this returns, y, outputs and dot products are computed. y, outputs and `dots` share no memory with each other or another vector.
  *
  * `SS_BAD_ARGUMENT`; `SS_DEVICE`; `SS_INFEASIBLE` if a GPU has no memory for the vectors.
  *

@@ -68,13 +68,14 @@ fn parsed(
     let (vectors, scalars): (Vec<String>, Vec<String>) = (names(vectors), names(scalars));
     let vectors: Vec<&str> = vectors.iter().map(String::as_str).collect();
     let scalars: Vec<&str> = scalars.iter().map(String::as_str).collect();
-    let mut epilogue = Epilogue::try_new(line, &vectors, &scalars).map_err(DeviceError::from)?;
-    for output in items(outputs) {
-        let (name, line) = output.split_once('=').ok_or_else(|| {
+    let named = |output| -> Result<(&str, &str), Failure> {
+        let (name, line) = str::split_once(output, '=').ok_or_else(|| {
             Failure::bad_argument(format!("the output '{output}' is not written as NAME = LINE"))
         })?;
-        epilogue = epilogue.with_output(name.trim(), line.trim()).map_err(DeviceError::from)?;
-    }
+        Ok((name.trim(), line.trim()))
+    };
+    let outputs = items(outputs).map(named).collect::<Result<Vec<_>, _>>()?;
+    let mut epilogue = Epilogue::of_lines(line, &vectors, &scalars, &outputs).map_err(DeviceError::from)?;
     for dot in items(dots) {
         let (first, second) = dot.split_once('*').ok_or_else(|| {
             Failure::bad_argument(format!("the dot product '{dot}' is not written as NAME * NAME"))
@@ -274,12 +275,13 @@ pub unsafe extern "C" fn ss_epilogue_prepare(
 }
 
 /// The product with its epilogue, vectors in the memory of the GPU, queued in `stream` as `ss_multiply` does it and not waited for. It can
-/// be captured into a CUDA graph.
+/// be captured into a CUDA graph; two graphs with the same epilogue must not run at the same time.
 ///
 /// `vectors` and `outputs` are arrays, in the memory of the host, of the addresses of vectors on the GPU, in the order of their names; each
 /// has an entry for each row. `scalars` are numbers in the memory of the host; where `scalar_places` is not NULL and has an address, in
 /// the memory of the GPU, the scalar of that number is read from there while the product runs. `dots` is a place for the dot products in
-/// the memory of the GPU. Scalars and dot products are double for vectors of either type. Of these, NULL will do where there are none.
+/// the memory of the GPU, apart from all vectors. Scalars and dot products are double for vectors of either type. Of these, NULL will do
+/// where there are none.
 ///
 /// A vector that is read may be y or an output; x is none that is written.
 ///
@@ -311,7 +313,7 @@ pub unsafe extern "C" fn ss_epilogue_multiply(
 }
 
 /// The product with its epilogue, vectors, scalars and `dots` in the memory of the host, on whatever device the matrix was prepared; when
-/// this returns, y, outputs and dot products are computed. y and outputs share no memory with each other or another vector.
+/// this returns, y, outputs and dot products are computed. y, outputs and `dots` share no memory with each other or another vector.
 ///
 /// `SS_BAD_ARGUMENT`; `SS_DEVICE`; `SS_INFEASIBLE` if a GPU has no memory for the vectors.
 ///

@@ -59,17 +59,19 @@ def captured(work, like):
             work()
             graph = stream.end_capture()
         # In the stream that is current when it is called.
-        return lambda: graph.launch(library.cuda.get_current_stream())
-    stream = library.cuda.Stream()
-    stream.wait_stream(library.cuda.current_stream())
-    with library.cuda.stream(stream):
-        work()
-    library.cuda.current_stream().wait_stream(stream)
-    library.cuda.synchronize()
-    graph = library.cuda.CUDAGraph()
-    with library.cuda.graph(graph, capture_error_mode="thread_local"):
-        work()
-    return graph.replay
+        # With what it names, which has to live as long.
+        return lambda _kept=work: graph.launch(library.cuda.get_current_stream())
+    with library.cuda.device(like.device):
+        stream = library.cuda.Stream()
+        stream.wait_stream(library.cuda.current_stream())
+        with library.cuda.stream(stream):
+            work()
+        library.cuda.current_stream().wait_stream(stream)
+        library.cuda.synchronize()
+        graph = library.cuda.CUDAGraph()
+        with library.cuda.graph(graph, capture_error_mode="thread_local"):
+            work()
+    return lambda _kept=work: graph.replay()
 
 
 def arguments(description, matrix):

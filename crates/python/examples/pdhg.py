@@ -35,7 +35,7 @@ class PDHG:
 
     def start(self):
         """x as near to 0 as its bounds allow, y = 0."""
-        self.x[...] = clamped(self.x * 0, self.lower, self.upper)
+        self.x[...] = clamped(zeros(self.x), self.lower, self.upper)
         self.y[...] = 0
 
     def _iterate(self):

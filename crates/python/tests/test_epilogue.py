@@ -197,3 +197,22 @@ def test_a_scalar_on_the_gpu_is_a_float64(cupy, grid):
     x = cupy.ones(900)
     with pytest.raises(sparsight.BadVector, match="scalar t is float32"):
         operator.matvec(x, epilogue="s * t", t=cupy.ones(1, cupy.float32))
+
+
+def test_views_of_one_vector_are_one_vector(grid):
+    operator = sparsight.plan(grid).prepare("cpu")
+    x, both = np.linspace(0, 1, 900), np.ones((2, 900))
+    dots = operator.matvec_dot(x, both[0], [both[0], (both[0], both[1])])
+    y = grid @ x
+    assert near(dots, [y @ y, y.sum()], np.float64)
+    dots = operator.matvec_dot(x, both[0], [("w", both[1])], outputs={"w": "2 * out"}, w=both[1])
+    assert near(dots, [4 * (y @ y)], np.float64)
+
+
+def test_what_would_be_read_or_written_unseen_is_refused(grid):
+    operator = sparsight.plan(grid).prepare("cpu")
+    x, y = np.ones(900), np.ones(900)
+    with pytest.raises(sparsight.BadVector, match=r"y\[i\] without out"):
+        operator.matvec(x, epilogue="s + y[i]")
+    with pytest.raises(sparsight.BadVector, match="dots that share memory"):
+        operator.matvec_dot(x, y, [y], dots=y[5:6])

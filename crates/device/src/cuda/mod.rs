@@ -364,6 +364,8 @@ impl Gpu for CudaGpu {
     }
 
     fn is_captured(&self, stream: Stream<'_>) -> Result<bool, DeviceError> {
+        // A stream without a handle of its own is that of the context.
+        let _entered = self.context.enter()?;
         Cuda::is_captured(stream)
     }
 

@@ -257,6 +257,11 @@ impl Reader<'_> {
                     "C divides whole numbers, and drops what is behind the point: write 1.0 for 1".to_owned()
                 );
             }
+            if let (true, "*", Node::Number(a), Node::Number(b)) = (is_whole, *name, &node, &second)
+                && a * b > f64::from(i32::MAX)
+            {
+                return Err("C multiplies whole numbers in 32 bits: write 1.0 for 1".to_owned());
+            }
             node = Node::OfTwo(*function, Box::new([node, second]));
             // Of a comparison C makes 0 or 1.
             is_whole |= rank < 4;
@@ -350,8 +355,12 @@ impl Reader<'_> {
         let (text, rest) = self.rest.split_at(end);
         let number = text.strip_suffix(['f', 'F']).unwrap_or(text);
         let value = number.parse().map_err(|_| format!("a processor does not know the number '{text}'"))?;
+        let is_whole = !text.contains(['.', 'e', 'E', 'f', 'F']);
+        if is_whole && (value > f64::from(i32::MAX) || text.len() > 1 && text.starts_with('0')) {
+            return Err(format!("C reads the whole number '{text}' in its own way: write 1.0 for 1"));
+        }
         self.rest = rest;
-        Ok((Node::Number(value), !text.contains(['.', 'e', 'E', 'f', 'F'])))
+        Ok((Node::Number(value), is_whole))
     }
 }
 
@@ -405,6 +414,9 @@ mod tests {
         for (line, why) in [
             ("pow(s, 2)", "does not know 'pow'"),
             ("s % 2", "does not know what '% 2'"),
+            ("010 * s", "whole number '010'"),
+            ("3000000000 * s", "whole number '3000000000'"),
+            ("65536 * 65536 * s", "in 32 bits"),
             ("1 / 2 * s", "C divides whole numbers"),
             ("s * (i / 2)", "C divides whole numbers"),
             ("s * ((s > 1) / 2)", "C divides whole numbers"),

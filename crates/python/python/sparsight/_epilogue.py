@@ -12,6 +12,7 @@ __all__ = ["free", "multiply"]
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _VECTOR = re.compile(r"([A-Za-z_]\w*)\s*\[")
+_OLD_Y = re.compile(r"\by\s*\[")
 
 
 def multiply(operator, x, out, line, outputs, operands, with_, dots, stream):
@@ -20,7 +21,8 @@ def multiply(operator, x, out, line, outputs, operands, with_, dots, stream):
     if not hasattr(kind, "place"):
         raise BadVector(f"an epilogue and a {type(x).__name__}", "give arrays of numpy, CuPy or torch")
     outputs = dict(outputs or {})
-    operands, factors = dict(operands), _factors(with_, x, out, operands)
+    operands = dict(operands)
+    factors = _factors(with_, x, out, {name: operands[name] for name in sorted(operands, key=lambda name: name not in outputs)})
     of_dots = {name for pair in factors for name, _ in pair}
     operands.update((name, vector) for pair in factors for name, vector in pair if vector is not None)
     vectors, scalars = _sorted(line, outputs, operands, of_dots)
@@ -31,13 +33,20 @@ def multiply(operator, x, out, line, outputs, operands, with_, dots, stream):
     if out is None:
         if stream is not None:
             raise _vectors.new_refused(0.0, stream)
+        if any(map(_OLD_Y.search, [line, *outputs.values()])):
+            raise BadVector("y[i] without out: there is no y to read", "give out=")
         out = kind.new(x, rows, operator)
     lie = [(name, kind.place(name, operands[name], x, rows, operator)) for name in vectors]
     written = [(name, kind.place(name, _given(operands, name), x, rows, operator)) for name in outputs]
     target = kind.place("out", out, x, rows, operator)
     if pairs:
         of_doubles = SimpleNamespace(dtype=np.dtype(np.float64), _index=operator._index, device=operator.device)
-        dots = kind.new(x, len(pairs), of_doubles) if dots is None else dots
+        if dots is None:
+            if stream is not None:
+                raise BadVector("stream= without dots=", "give dots=, an array of float64: a new one would belong to the current stream")
+            dots = kind.new(x, len(pairs), of_doubles)
+        else:
+            _apart(dots, [x, out, *(operands[name] for name in (*vectors, *outputs))], operator.dtype)
         sums = kind.place("dots", dots, x, len(pairs), of_doubles)
     else:
         sums = None
@@ -61,6 +70,29 @@ def free(operator):
     operator._epilogues.clear()
 
 
+def _address(array):
+    if hasattr(array, "data_ptr"):
+        return array.data_ptr()
+    interface = getattr(array, "__cuda_array_interface__", None) or getattr(array, "__array_interface__", None)
+    return interface["data"][0] if interface else None
+
+
+def _is_same(one, other):
+    """True for an array and another view of it: both are checked to be as long as the rows."""
+    if one is other or one is None or other is None:
+        return one is other
+    return len(one) > 0 and _address(one) is not None and _address(one) == _address(other)
+
+
+def _apart(dots, arrays, dtype):
+    """Refuses results of dot products within a vector."""
+    first = _address(dots)
+    for array in arrays:
+        begins = _address(array)
+        if None not in (first, begins) and first < begins + len(array) * dtype.itemsize and begins < first + 8 * len(dots):
+            raise BadVector("dots that share memory with a vector", "give an array of float64 of its own")
+
+
 def _factors(with_, x, out, operands):
     """Pairs of the factors of dot products, each a name, and the vector if it is none of the operands."""
     added = []
@@ -68,15 +100,8 @@ def _factors(with_, x, out, operands):
     def factor(of):
         if isinstance(of, str):
             return of, None
-        if of is x:
-            return "x", None
-        if of is out:
-            return "y", None
-        for name, vector in operands.items():
-            if vector is of:
-                return name, None
-        for name, vector in added:
-            if vector is of:
+        for name, vector in [("y", out), ("x", x), *operands.items(), *added]:
+            if _is_same(vector, of):
                 return name, None
         added.append((f"with_{len(added)}", of))
         return added[-1]
@@ -109,5 +134,6 @@ def _compiled(operator, line, outputs, vectors, scalars, pairs):
     found = operator._epilogues.get(key)
     if found is None:
         named = (vectors, scalars, list(outputs.items()), pairs)
-        found = operator._epilogues[key] = _core.with_epilogue(operator._core, line, named)
+        # Of two threads that compile it, one keeps its own: a graph may hold what the other has made.
+        found = operator._epilogues.setdefault(key, _core.with_epilogue(operator._core, line, named))
     return found

@@ -238,7 +238,8 @@ class Operator(Products):
         """y = A x, or what a line makes of it, and up to three dot products over all rows.
 
         The sums have one order: the same product gives the same bits on every run. They are added up in the launch of the product where
-        its kernel writes each row once, else in one behind it.
+        its kernel writes each row once, else in one behind it. Two CUDA graphs that hold the same lines and dot products of one operator
+        must not run at the same time.
 
         Parameters
         ----------
@@ -414,9 +415,12 @@ class Operator(Products):
 
         A CUDA graph into which a product was captured must not be replayed after this, nor after the operator is gone.
         """
-        _epilogue.free(self)
-        if self._transposed is not None:
-            _epilogue.free(self._transposed)
+        twins, twin = [], self
+        while twin is not None and all(twin is not other for other in twins):
+            twins.append(twin)
+            twin = twin._transposed
+        for twin in twins:
+            _epilogue.free(twin)
         self._core.free()
         self._unplanned = None
         if self._turned is not None:

@@ -11,7 +11,8 @@ use sparsight_matrix::Scalar;
 ///
 /// The same product gives the same y and dot products bit by bit on every run, if that of its candidate does. After the first product
 /// of a kind nothing is allocated. Several threads may multiply; products in several streams follow each other where they share
-/// memory. One with vectors on a GPU can be captured into a CUDA graph.
+/// memory. One with vectors on a GPU can be captured into a CUDA graph; two graphs that hold the same one, with dot products or [behind
+/// its product](EpilogueProduct::is_in_launch), must not run at the same time.
 ///
 /// ```
 /// use sparsight::device::{HostOperands, cpu::Cpu};
