@@ -415,12 +415,12 @@ class Operator(Products):
 
         A CUDA graph into which a product was captured must not be replayed after this, nor after the operator is gone.
         """
-        twins, twin = [], self
+        twins: list[Operator] = []
+        twin: Operator | None = self
         while twin is not None and all(twin is not other for other in twins):
+            _epilogue.free(twin)
             twins.append(twin)
             twin = twin._transposed
-        for twin in twins:
-            _epilogue.free(twin)
         self._core.free()
         self._unplanned = None
         if self._turned is not None:
