@@ -3,6 +3,7 @@
 use super::device::Shared;
 use super::epilogue::{GpuEpilogue, Host};
 use super::free_grid::FreeGrid;
+use super::launch::through;
 use super::{DeviceArray, Vectors};
 use crate::lengths::{check_length, check_lengths};
 use crate::stock::Stock;
@@ -59,12 +60,8 @@ impl<T: Scalar> Product<T> for GpuIdentity<T> {
     fn multiply(&self, alpha: f64, x: &[T], beta: f64, y: &mut [T]) -> Result<(), DeviceError> {
         check_lengths((self.rows, self.rows), x.len(), y.len())?;
         self.with_own(|own_x, own_y| {
-            own_x.write(x)?;
-            own_y.write(y)?;
-            let v = Vectors { x: own_x.address(), y: own_y.address(), alpha, beta };
             // SAFETY: the vectors are the product's own.
-            unsafe { self.queue(&v, None)? };
-            own_y.read_to(y)
+            through((own_x, own_y), (alpha, x), (beta, y), |v| unsafe { self.queue(v, None) })
         })
     }
 

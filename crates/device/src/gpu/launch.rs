@@ -1,9 +1,10 @@
 //! Launches that are made once and queued with other vectors each time, and what keeps products apart that share memory.
 
 use super::array::DeviceBytes;
-use super::{DeviceMatrix, Fence, LaunchShape, Memory, Module, Vectors};
+use super::{DeviceArray, DeviceMatrix, Fence, LaunchShape, Memory, Module, Vectors};
 use crate::{DeviceError, Stream};
 use sparsight_kernels::{FUSED_ARGS, FUSED_PARTS, LaunchArg, PlannedLaunch};
+use sparsight_matrix::Scalar;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A fence of products that share memory.
@@ -27,6 +28,21 @@ pub(super) fn fenced(
     // Also where only some of it was queued.
     let left = fence.map_or(Ok(()), |mut fence| fence.leave(stream));
     queued.and(left)
+}
+
+/// A product with vectors of the host: sent to `x` and `y` of the GPU, y where `beta` reads it; `queue` queues it, and y is sent back.
+pub(super) fn through<T: Scalar>(
+    (own_x, own_y): (&mut DeviceArray<T>, &mut DeviceArray<T>),
+    (alpha, x): (f64, &[T]),
+    (beta, y): (f64, &mut [T]),
+    queue: impl FnOnce(&Vectors) -> Result<(), DeviceError>,
+) -> Result<(), DeviceError> {
+    own_x.write(x)?;
+    if beta != 0.0 {
+        own_y.write(y)?;
+    }
+    queue(&Vectors { x: own_x.address(), y: own_y.address(), alpha, beta })?;
+    own_y.read_to(y)
 }
 
 /// A launch, and where in it the vectors of each of its parts stand.

@@ -12,7 +12,7 @@ use super::array::check_device;
 use super::convert::{self, narrow};
 use super::device::Shared;
 use super::epilogue::{GpuEpilogue, Host};
-use super::launch::{NOWHERE, PartLaunch, SharedFence, fenced, part_launch, slots};
+use super::launch::{NOWHERE, PartLaunch, SharedFence, fenced, part_launch, slots, through};
 use super::resident::Resident;
 use super::{
     ConvertOn, DeviceArray, DeviceMatrix, Extent, LaunchShape, Parameters, Vectors, VendorProduct, values,
@@ -390,14 +390,8 @@ impl<T: Scalar> Product<T> for GpuProduct<T> {
         check_lengths(self.size, x.len(), y.len())?;
         self.check_factors(alpha, beta)?;
         self.with_own(|own_x, own_y| {
-            own_x.write(x)?;
-            if beta != 0.0 {
-                own_y.write(y)?;
-            }
-            let v = Vectors { x: own_x.address(), y: own_y.address(), alpha, beta };
             // SAFETY: the vectors are the product's own.
-            unsafe { self.queue(&v, None)? };
-            own_y.read_to(y)
+            through((own_x, own_y), (alpha, x), (beta, y), |v| unsafe { self.queue(v, None) })
         })
     }
 

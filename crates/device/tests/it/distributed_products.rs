@@ -80,7 +80,7 @@ fn check_matrix<T: Scalar>(
                 product.multiply(-3.0, &x, 4.0, &mut y).unwrap();
                 assert_eq!(right.first_wrong(&y), None, "{what}, with factors");
                 product.multiply(1.0, &x, 0.0, &mut y).unwrap();
-                let is_repeatable = |kernel: Kernel| (kernel.family().repeatable)(kernel.knobs());
+                let is_repeatable = |kernel: Kernel| kernel.is_repeatable();
                 let are_repeatable = [interior, boundary].iter().all(|id| is_repeatable(Kernel::known(id)));
                 assert!(!are_repeatable || y == before, "{what}: not twice the same");
                 if dealt.is_square() {

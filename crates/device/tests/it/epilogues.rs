@@ -169,7 +169,7 @@ fn check_every_kernel<T: Scalar>(dtype: Dtype, block: u32, gpus: &[GpuDevice]) {
                 // As predictions price it.
                 let takes = kernel.shares_a_launch() && !kernel.shares_rows(&features);
                 assert!(is_in_launch == takes || a.nrows() == 0, "{what}: {is_in_launch}");
-                if (kernel.family().repeatable)(kernel.knobs()) {
+                if kernel.is_repeatable() {
                     assert_eq!(first.get_or_insert_with(|| left.clone()), &left, "{what}, in another order");
                 }
             }
@@ -551,7 +551,7 @@ fn every_kernel_takes_an_epilogue_on_a_gpu() {
                 f64::from_bits(*got)
             );
         }
-        if (kernel.family().repeatable)(kernel.knobs()) && !kernel.is_vendors() {
+        if kernel.is_repeatable() && !kernel.is_vendors() {
             for _ in 0..20 {
                 assert_eq!(
                     operands.multiply(loaded.as_ref(), product.as_ref(), &x).unwrap(),
