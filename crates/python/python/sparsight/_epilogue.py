@@ -8,7 +8,7 @@ import numpy as np
 from . import _core, _vectors
 from ._errors import BadEpilogue, BadVector
 
-__all__ = ["free", "multiply"]
+__all__ = ["free", "multiply", "scaled"]
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _VECTOR = re.compile(r"([A-Za-z_]\w*)\s*\[")
@@ -61,6 +61,17 @@ def multiply(operator, x, out, line, outputs, operands, with_, dots, stream):
         of_rows = [[(address, rows) for _, address in all_] for all_ in (lie, written)]
         product.multiply_on_device((source, columns), (target, rows), *of_rows, numbers, at, kind.handle(operator, stream))
     return out, dots if pairs else None
+
+
+def scaled(line, outputs, operands, alpha, beta):
+    """Operands of a line, with alpha and beta if it names them."""
+    words = set(_WORD.findall(" ".join(map(str, (line, *(outputs or {}).values())))))
+    for name, value, default in (("alpha", alpha, 1.0), ("beta", beta, 0.0)):
+        if name in words:
+            operands = {**operands, name: value}
+        elif value is not default and value != default:
+            raise BadEpilogue(f"{name} and an epilogue that does not name it", f"write it into the line: {name} * s")
+    return operands
 
 
 def free(operator):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 import sys
 import threading
 import time
@@ -212,7 +211,7 @@ class Operator(Products):
         20.0
         """
         if epilogue is not None:
-            return _epilogue.multiply(self, x, out, epilogue, outputs, _scaled(epilogue, outputs, operands, alpha, beta), (), None, stream)[0]
+            return _epilogue.multiply(self, x, out, epilogue, outputs, _epilogue.scaled(epilogue, outputs, operands, alpha, beta), (), None, stream)[0]
         if outputs or operands:
             raise BadEpilogue(f"{next(iter(outputs or operands))} without an epilogue", 'epilogue="s" is the product as it is')
         if getattr(x, "ndim", 1) == 2 and x.shape[1] == 1:
@@ -269,7 +268,7 @@ class Operator(Products):
         >>> float(pq), float(pp)
         (40.0, 100.0)
         """
-        named = _scaled(epilogue, outputs, operands, alpha, beta)
+        named = _epilogue.scaled(epilogue, outputs, operands, alpha, beta)
         return _epilogue.multiply(self, x, out, epilogue, outputs, named, with_, dots, stream)[1]
 
     def rmatvec(
@@ -472,17 +471,6 @@ def identity(rows: int, device: str = "cuda:0", dtype: Any = np.float64) -> Oper
     core = _core.prepare_identity(rows, device, short(dtype) or "f64")
     about = SimpleNamespace(dtype=np.dtype(np.float32 if short(dtype) == "f32" else np.float64), shape=(rows, rows), nnz=rows, _keeps_order=False)
     return Operator(core, Prepared(about), turned=(core, Prepared(about, is_transposed=True)))
-
-
-def _scaled(line, outputs, operands, alpha, beta):
-    """Operands of a line, with alpha and beta if it names them."""
-    words = set(re.findall(r"[A-Za-z_]\w*", " ".join(map(str, (line, *(outputs or {}).values())))))
-    for name, value, default in (("alpha", alpha, 1.0), ("beta", beta, 0.0)):
-        if name in words:
-            operands = {**operands, name: value}
-        elif value is not default and value != default:
-            raise BadEpilogue(f"{name} and an epilogue that does not name it", f"write it into the line: {name} * s")
-    return operands
 
 
 def _warn(text):
