@@ -1,8 +1,8 @@
 //! The kernel families, one file each, beside their CUDA sources. To add a kernel, add its file here and name it in
 //! [`FAMILIES`]. A file states a [`Family`]: knobs, block sizes, launches, product on a CPU, counts for models.
 //!
-//! The routines of cuSPARSE and rocSPARSE are families as well (`cusparse.rs`, `rocsparse.rs`). CUDA sources that several families join: `store.cu` writes y,
-//! `stream.cu` loads what is read once, `overlap.cu` lets the second launch of a product begin early, `team.cu` sums over the threads
+//! The routines of cuSPARSE and rocSPARSE are families as well (`cusparse.rs`, `rocsparse.rs`). CUDA sources that several families join:
+//! `store.cu` writes y, `stream.cu` loads what is read once, `overlap.cu` lets the second launch of a product begin early, `team.cu` sums over the threads
 //! of a row, `segment.cu` sums a row that several thread blocks share, `clear.cu` scales y before kernels that add to it.
 
 mod bro_ell;
