@@ -155,7 +155,9 @@ pub unsafe extern "C" fn cusparseSpMVOp(
     let theirs = || unsafe { spmv_op(handle, plan, alpha, beta, x, y, z) };
     let ours = || {
         let getters = active()?;
-        let plan = patterns::plan_at(plan as usize)?;
+        // Not of a device that was reset since.
+        let plan = patterns::plan_at(plan as usize)
+            .filter(|plan| Cuda::current_context() == Some(plan.matrix.key.context))?;
         let call = PlannedCall { handle, alpha, beta, x, y, z };
         // SAFETY: as above.
         let product = unsafe { Product::with(&plan.matrix, &call, getters) }?;

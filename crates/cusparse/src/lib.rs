@@ -14,6 +14,8 @@
 //! What may be kept between two calls is what cuSPARSE's own contract lets it keep: without `cusparseSpMV_preprocess` nothing, so that only
 //! kernels run which read the program's arrays at each product; after it the pattern, until the descriptor is destroyed or preprocessed
 //! again, so that kernels with tables of it run, too. Everything else goes to cuSPARSE untouched.
+//!
+//! All that is known belongs to the context of the product, by its number, which changes when the program resets the device.
 
 mod exports;
 mod gpu;

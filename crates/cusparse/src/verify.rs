@@ -56,7 +56,7 @@ fn tell(error: &DeviceError) {
 }
 
 /// The GPU, once it is open; `None` if it is left to cuSPARSE.
-fn opened(context: usize) -> Option<Arc<Gpu>> {
+fn opened(context: u64) -> Option<Arc<Gpu>> {
     wait_until(|| !matches!(gpu::of_context(context), Ok(None)));
     gpu::of_context(context).ok().flatten()
 }
