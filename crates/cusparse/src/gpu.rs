@@ -109,9 +109,9 @@ fn packages() -> Option<PathBuf> {
 
 impl Gpu {
     fn open(context: u64, index: usize) -> Result<Self, String> {
-        let told = |error: DeviceError| error.to_string();
+        let text = |error: DeviceError| error.to_string();
         cuda::search_libraries_in(packages().as_slice());
-        let name = Cuda::name(index).map_err(told)?;
+        let name = Cuda::name(index).map_err(text)?;
         let profile = Profile::known_for_gpu(&name, || Cuda::driver().ok());
         let profile = profile.map_err(|error| error.to_string())?.ok_or_else(|| {
             format!(
@@ -121,14 +121,14 @@ impl Gpu {
         // None is made for a program that works in a context of its own.
         let own_context =
             || "the program works in a context of its own, not in the primary one of the GPU".to_owned();
-        if !Cuda::primary_context_is_active(index).map_err(told)? {
+        if !Cuda::primary_context_is_active(index).map_err(text)? {
             return Err(own_context());
         }
-        let cuda = Cuda::open_without_rates(index).map_err(told)?;
+        let cuda = Cuda::open_without_rates(index).map_err(text)?;
         if cuda.context_id() != context {
             return Err(own_context());
         }
-        let counter = cuda.row_length_counter().map_err(told)?;
+        let counter = cuda.row_length_counter().map_err(text)?;
         let rules = Rules::of_profile(&profile.name);
         Ok(Self { cuda, counter, rules, profile, stopwatches: Mutex::default() })
     }

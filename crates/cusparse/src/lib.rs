@@ -8,7 +8,7 @@
 //! pattern     from the first product to a decision                      load        choice and compilation
 //! gpu         GPUs and their contexts                                   rules       choice by row lengths
 //! source      the arrays of a pattern, read in the background           verify      both products, compared
-//! process     its end, and its children                                 totals, report   what is told at the end
+//! process     its end, and its children                                 totals, report   the report at the end
 //! ```
 //!
 //! What may be kept between two calls is what cuSPARSE's own contract lets it keep: without `cusparseSpMV_preprocess` nothing, so that only
