@@ -5,7 +5,8 @@ use crate::arrays::{self, disjoint};
 use crate::device::Opened;
 use crate::error::guarded;
 use crate::failure::Failure;
-use crate::product::{AnyOperator, OpHandle};
+use crate::plan::{OfType, with_type};
+use crate::product::{OpHandle, Operator};
 use crate::threads;
 use sparsight::bindings;
 use sparsight::device::{
@@ -19,22 +20,7 @@ use std::ffi::{c_char, c_int, c_void};
 use std::sync::Arc;
 
 /// A prepared matrix with an epilogue: what is done with the sum of each row of A x where it would be stored, and dot products.
-pub struct EpilogueHandle(AnyEpilogue);
-
-enum AnyEpilogue {
-    F32(Compiled<f32>),
-    F64(Compiled<f64>),
-}
-
-/// Does the same for both value types.
-macro_rules! with_epilogue {
-    ($any:expr, $epilogue:ident => $body:expr) => {
-        match &$any.0 {
-            AnyEpilogue::F32($epilogue) => $body,
-            AnyEpilogue::F64($epilogue) => $body,
-        }
-    };
-}
+pub struct EpilogueHandle(OfType<Compiled<f32>, Compiled<f64>>);
 
 struct Compiled<T: Scalar> {
     // Freed before the device is, whose last owner this may be.
@@ -63,11 +49,7 @@ fn parsed(
     outputs: Option<&str>,
     dots: Option<&str>,
 ) -> Result<Epilogue, Failure> {
-    let names =
-        |text: Option<&str>| text.unwrap_or_default().split_whitespace().map(ToOwned::to_owned).collect();
-    let (vectors, scalars): (Vec<String>, Vec<String>) = (names(vectors), names(scalars));
-    let vectors: Vec<&str> = vectors.iter().map(String::as_str).collect();
-    let scalars: Vec<&str> = scalars.iter().map(String::as_str).collect();
+    let (vectors, scalars) = (names(vectors), names(scalars));
     let named = |output| -> Result<(&str, &str), Failure> {
         let (name, line) = str::split_once(output, '=').ok_or_else(|| {
             Failure::bad_argument(format!("the output '{output}' is not written as NAME = LINE"))
@@ -85,12 +67,23 @@ fn parsed(
     Ok(epilogue)
 }
 
+/// What stands between blanks.
+fn names(text: Option<&str>) -> Vec<&str> {
+    text.unwrap_or_default().split_whitespace().collect()
+}
+
 /// What stands between semicolons.
 fn items(text: Option<&str>) -> impl Iterator<Item = &str> {
     text.unwrap_or_default().split(';').map(str::trim).filter(|item| !item.is_empty())
 }
 
 impl<T: Scalar> Compiled<T> {
+    fn new(operator: &Operator<T>, epilogue: &Epilogue) -> Result<Self, Failure> {
+        let (product, device) = operator.with_epilogue(epilogue)?;
+        let (nrows, ncols) = operator.size();
+        Ok(Self { product, device, nrows, ncols })
+    }
+
     fn epilogue(&self) -> &Epilogue {
         self.product.epilogue()
     }
@@ -192,7 +185,7 @@ impl<T: Scalar> Compiled<T> {
         let numbers = unsafe { arrays::read("scalars", arrays.scalars, numbers)? };
         arrays::check("dots", arrays.dots.cast_const(), epilogue.dots().len())?;
         let (n, address) = (self.nrows, |at: *const T| at.addr() as u64);
-        // SAFETY: as the caller promises. NULL is the default stream of CUDA, which everybody has.
+        // SAFETY: as the caller promises. NULL is the default stream of CUDA, which always exists.
         let (x, y, stream) = unsafe {
             (
                 DeviceSlice::from_raw(address(x), self.ncols),
@@ -258,16 +251,8 @@ pub unsafe extern "C" fn ss_epilogue_prepare(
         };
         threads::refuse_forked()?;
         let made = match &op.0 {
-            AnyOperator::F32(operator) => {
-                let (product, device) = operator.with_epilogue(&parsed)?;
-                let (nrows, ncols) = operator.size();
-                AnyEpilogue::F32(Compiled { product, device, nrows, ncols })
-            }
-            AnyOperator::F64(operator) => {
-                let (product, device) = operator.with_epilogue(&parsed)?;
-                let (nrows, ncols) = operator.size();
-                AnyEpilogue::F64(Compiled { product, device, nrows, ncols })
-            }
+            OfType::F32(operator) => OfType::F32(Compiled::new(operator, &parsed)?),
+            OfType::F64(operator) => OfType::F64(Compiled::new(operator, &parsed)?),
         };
         epilogue.give(EpilogueHandle(made));
         Ok(())
@@ -308,7 +293,7 @@ pub unsafe extern "C" fn ss_epilogue_multiply(
         threads::refuse_forked()?;
         let arrays = Arrays { x, y, vectors, outputs, scalars, dots };
         // SAFETY: as the caller promises.
-        unsafe { with_epilogue!(epilogue, compiled => compiled.queue(arrays, scalar_places, stream)) }
+        unsafe { with_type!(&epilogue.0, compiled => compiled.queue(arrays, scalar_places, stream)) }
     })
 }
 
@@ -336,7 +321,7 @@ pub unsafe extern "C" fn ss_epilogue_multiply_host(
         threads::refuse_forked()?;
         let arrays = Arrays { x, y, vectors, outputs, scalars, dots };
         // SAFETY: as the caller promises.
-        unsafe { with_epilogue!(epilogue, compiled => compiled.multiply(arrays)) }
+        unsafe { with_type!(&epilogue.0, compiled => compiled.multiply(arrays)) }
     })
 }
 

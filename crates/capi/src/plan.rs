@@ -26,11 +26,25 @@ struct Ranked {
     candidates: Vec<Advised>,
 }
 
-/// A matrix whose values are not given yet: zeros, of which the system makes no memory until they are read.
-pub(crate) enum Pattern {
-    F32(Arc<Csr<f32>>),
-    F64(Arc<Csr<f64>>),
+/// A thing of either value type.
+pub(crate) enum OfType<S, D> {
+    F32(S),
+    F64(D),
 }
+
+/// Does the same for both value types.
+macro_rules! with_type {
+    ($any:expr, $one:ident => $body:expr) => {
+        match $any {
+            $crate::plan::OfType::F32($one) => $body,
+            $crate::plan::OfType::F64($one) => $body,
+        }
+    };
+}
+pub(crate) use with_type;
+
+/// A matrix whose values are not given yet: zeros, of which the system makes no memory until they are read.
+type Pattern = OfType<Arc<Csr<f32>>, Arc<Csr<f64>>>;
 
 impl PlanHandle {
     /// Kind of the device.

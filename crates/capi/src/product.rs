@@ -5,7 +5,7 @@ use crate::arrays::{self, disjoint};
 use crate::device::{DeviceHandle, Opened};
 use crate::error::guarded;
 use crate::failure::Failure;
-use crate::plan::{Pattern, PlanHandle};
+use crate::plan::{OfType, PlanHandle, with_type};
 use crate::threads;
 use sparsight::advise::Advised;
 use sparsight::bindings;
@@ -19,23 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// A matrix on a device, in the format of a candidate, ready for products. Several threads may multiply with it at once.
-pub struct OpHandle(pub(crate) AnyOperator);
-
-/// An operator of either value type.
-pub(crate) enum AnyOperator {
-    F32(Operator<f32>),
-    F64(Operator<f64>),
-}
-
-/// Does the same for both value types.
-macro_rules! with_operator {
-    ($any:expr, $operator:ident => $body:expr) => {
-        match &$any.0 {
-            AnyOperator::F32($operator) => $body,
-            AnyOperator::F64($operator) => $body,
-        }
-    };
-}
+pub struct OpHandle(pub(crate) OfType<Operator<f32>, Operator<f64>>);
 
 pub(crate) struct Operator<T: Scalar> {
     // Freed before the device is, whose last owner this may be.
@@ -127,7 +111,7 @@ impl<T: Scalar> Operator<T> {
         if let Opened::Cpu(_) = *self.device {
             return Err(DeviceError::NoDeviceVectors.into());
         }
-        // SAFETY: as the caller promises. NULL is the default stream of CUDA, which everybody has.
+        // SAFETY: as the caller promises. NULL is the default stream of CUDA, which always exists.
         let (values, stream) =
             unsafe { (DeviceSlice::from_raw(values.addr() as u64, self.nnz), Stream::from_raw(stream)) };
         let mut stored = self.write();
@@ -187,7 +171,7 @@ impl<T: Scalar> Operator<T> {
         stream: *mut c_void,
     ) -> Result<(), Failure> {
         let (x, y) = self.vectors(x, y)?;
-        // SAFETY: as the caller promises. NULL is the default stream of CUDA, which everybody has.
+        // SAFETY: as the caller promises. NULL is the default stream of CUDA, which always exists.
         let (x, y, stream) = unsafe {
             (
                 DeviceSlice::from_raw(x.addr() as u64, self.ncols),
@@ -243,12 +227,8 @@ pub unsafe extern "C" fn ss_prepare(
         // SAFETY: as the caller promises.
         let operator = unsafe {
             match &plan.pattern {
-                Pattern::F32(pattern) => {
-                    AnyOperator::F32(Operator::prepare(pattern, advised, opened, values)?)
-                }
-                Pattern::F64(pattern) => {
-                    AnyOperator::F64(Operator::prepare(pattern, advised, opened, values)?)
-                }
+                OfType::F32(pattern) => OfType::F32(Operator::prepare(pattern, advised, opened, values)?),
+                OfType::F64(pattern) => OfType::F64(Operator::prepare(pattern, advised, opened, values)?),
             }
         };
         op.give(OpHandle(operator));
@@ -285,7 +265,7 @@ pub unsafe extern "C" fn ss_update_values(
         let op = unsafe { held("op", op.cast_const())? };
         threads::refuse_forked()?;
         // SAFETY: as the caller promises.
-        unsafe { with_operator!(op, operator => operator.queue_values(values, stream)) }
+        unsafe { with_type!(&op.0, operator => operator.queue_values(values, stream)) }
     })
 }
 
@@ -305,7 +285,7 @@ pub unsafe extern "C" fn ss_update_values_host(op: *mut OpHandle, values: *const
         let op = unsafe { held("op", op.cast_const())? };
         threads::refuse_forked()?;
         // SAFETY: as the caller promises.
-        unsafe { with_operator!(op, operator => operator.update(values)) }
+        unsafe { with_type!(&op.0, operator => operator.update(values)) }
     })
 }
 
@@ -337,7 +317,7 @@ pub unsafe extern "C" fn ss_multiply(
         let op = unsafe { held("op", op)? };
         threads::refuse_forked()?;
         // SAFETY: as the caller promises.
-        unsafe { with_operator!(op, operator => operator.queue((alpha, beta), x, y, stream)) }
+        unsafe { with_type!(&op.0, operator => operator.queue((alpha, beta), x, y, stream)) }
     })
 }
 
@@ -364,7 +344,7 @@ pub unsafe extern "C" fn ss_multiply_host(
         let op = unsafe { held("op", op)? };
         threads::refuse_forked()?;
         // SAFETY: as the caller promises.
-        unsafe { with_operator!(op, operator => operator.multiply((alpha, beta), x, y)) }
+        unsafe { with_type!(&op.0, operator => operator.multiply((alpha, beta), x, y)) }
     })
 }
 
@@ -378,7 +358,7 @@ pub unsafe extern "C" fn ss_memory_bytes(op: *const OpHandle, bytes: *mut u64) -
     guarded(|| {
         // SAFETY: as the caller promises.
         let (op, bytes) = unsafe { (held("op", op)?, Out::of("bytes", bytes)?) };
-        bytes.set(with_operator!(op, operator => operator.memory_bytes));
+        bytes.set(with_type!(&op.0, operator => operator.memory_bytes));
         Ok(())
     })
 }

@@ -15,21 +15,21 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// Products with a matrix that is left to cuSPARSE, of which the arguments are not looked at before they are again. If another matrix was
-/// described at the same address, it is tried so much later.
+/// Products with a matrix left to cuSPARSE whose arguments are not read, before those of one are read again. Another matrix that was
+/// described at the same address is tried that much later.
 const UNSEEN: u64 = 63;
 
 thread_local! {
     /// Addresses of the descriptors or plans of such products in this thread, and how many of them are still to come. Two addresses may
-    /// share a place: then products are looked at more often.
+    /// share a place: then arguments are read more often.
     static LEFT: [Cell<(usize, u64)>; 8] = const { [const { Cell::new((0, 0)) }; 8] };
 }
 
 /// Set by the first panic.
 static HAS_FAILED: AtomicBool = AtomicBool::new(false);
 
-/// What is asked about descriptors; `None` if all is left to cuSPARSE: by the settings, without a driver, in a child, with another version,
-/// after a panic.
+/// The functions that read descriptors; `None` if everything is left to cuSPARSE: by the settings, without a driver, in a child process, with
+/// another version of cuSPARSE, after a panic.
 fn active() -> Option<&'static Getters> {
     static USABLE: OnceLock<bool> = OnceLock::new();
     if Settings::get().mode == Mode::Off || worker::is_stopped() || HAS_FAILED.load(Ordering::Relaxed) {
@@ -55,13 +55,10 @@ fn active() -> Option<&'static Getters> {
     getters.filter(|_| is_usable)
 }
 
-/// Runs `ours`; `None` if it panics: the program goes on with cuSPARSE, which computes all that follows.
-fn guarded<R>(ours: impl FnOnce() -> Option<R>) -> Option<R> {
-    let failed = |_| {
-        HAS_FAILED.store(true, Ordering::Relaxed);
-        None
-    };
-    catch_unwind(AssertUnwindSafe(ours)).unwrap_or_else(failed)
+/// Runs `ours`; `None` if it panics: then cuSPARSE computes everything from now on.
+fn guarded<R>(ours: impl FnOnce() -> R) -> Option<R> {
+    let ran = catch_unwind(AssertUnwindSafe(ours));
+    ran.inspect_err(|_| HAS_FAILED.store(true, Ordering::Relaxed)).ok()
 }
 
 /// y = alpha A x + beta y: `cusparseSpMV`.
@@ -118,15 +115,15 @@ unsafe fn multiply(
         answered.set(Some(status));
         status
     };
-    let Some((product, pattern)) = guarded(ours) else { return theirs() };
+    let Some((product, pattern)) = guarded(ours).flatten() else { return theirs() };
     pattern.source.totals.count();
     // SAFETY: as the caller promises.
     let multiply = || unsafe {
-        Some(if Settings::get().mode == Mode::Verify {
+        if Settings::get().mode == Mode::Verify {
             verify::multiply(&pattern, &product, &theirs)
         } else {
             pattern.multiply(&product, &theirs)
-        })
+        }
     };
     if Settings::get().mode == Mode::On && pattern.is_left_to_cusparse() {
         pattern.pass_over(UNSEEN);
@@ -155,7 +152,9 @@ pub unsafe extern "C" fn cusparseSpMVOp(
     let theirs = || unsafe { spmv_op(handle, plan, alpha, beta, x, y, z) };
     let ours = || {
         let getters = active()?;
-        let plan = patterns::plan_at(plan as usize)?;
+        // Not of a device that was reset since.
+        let plan = patterns::plan_at(plan as usize)
+            .filter(|plan| Cuda::current_context() == Some(plan.matrix.key.context))?;
         let call = PlannedCall { handle, alpha, beta, x, y, z };
         // SAFETY: as above.
         let product = unsafe { Product::with(&plan.matrix, &call, getters) }?;
@@ -241,66 +240,34 @@ pub unsafe extern "C" fn cusparseSpMVOp_createPlan(
     }
 }
 
-/// Gives a call to cuSPARSE after which something known is of the past: `forget` forgets it before.
-fn forgetting<F>(forget: impl FnOnce(), of: Option<F>, theirs: impl FnOnce(F) -> Status) -> Status {
-    guarded(|| {
-        forget();
-        Some(())
-    });
-    of.map_or(NOT_INITIALIZED, theirs)
+/// Functions that end what is known of their first argument: it is forgotten, and cuSPARSE's own function called.
+macro_rules! forgetting {
+    ($($(#[$doc:meta])* $name:ident($first:ident: $type:ty $(, $rest:ident)*) = $theirs:ident after $forget:path;)*) => { $(
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// As cuSPARSE's.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($first: $type $(, $rest: *mut c_void)*) -> Status {
+            guarded(|| $forget($first as usize));
+            let Some(theirs) = Cusparse::get().$theirs else { return NOT_INITIALIZED };
+            // SAFETY: the arguments are the caller's.
+            unsafe { theirs($first $(, $rest)*) }
+        }
+    )* };
 }
 
-/// Destroys a description: `cusparseSpMVOp_destroyDescr`.
-///
-/// # Safety
-/// As cuSPARSE's.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusparseSpMVOp_destroyDescr(description: *const c_void) -> Status {
-    let of = Cusparse::get().destroy_description;
-    // SAFETY: the argument is the caller's.
-    forgetting(|| patterns::forget_plans(description as usize), of, |destroy| unsafe { destroy(description) })
-}
-
-/// Destroys a plan: `cusparseSpMVOp_destroyPlan`.
-///
-/// # Safety
-/// As cuSPARSE's.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusparseSpMVOp_destroyPlan(plan: *const c_void) -> Status {
-    let of = Cusparse::get().destroy_plan;
-    // SAFETY: the argument is the caller's.
-    forgetting(|| patterns::forget_plans(plan as usize), of, |destroy| unsafe { destroy(plan) })
-}
-
-/// Gives other values to a matrix: `cusparseSpMatSetValues`.
-///
-/// # Safety
-/// As cuSPARSE's.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusparseSpMatSetValues(matrix: *mut c_void, values: *mut c_void) -> Status {
-    let of = Cusparse::get().set_values;
-    // SAFETY: the arguments are the caller's.
-    forgetting(|| patterns::forget_plans(matrix as usize), of, |set| unsafe { set(matrix, values) })
-}
-
-/// Gives other arrays to a matrix: `cusparseCsrSetPointers`.
-///
-/// # Safety
-/// As cuSPARSE's.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusparseCsrSetPointers(
-    matrix: *mut c_void,
-    row_ptr: *mut c_void,
-    col_idx: *mut c_void,
-    values: *mut c_void,
-) -> Status {
-    let of = Cusparse::get().set_pointers;
-    // SAFETY: the arguments are the caller's.
-    forgetting(
-        || patterns::forget_plans(matrix as usize),
-        of,
-        |set| unsafe { set(matrix, row_ptr, col_idx, values) },
-    )
+forgetting! {
+    /// Destroys a description of a matrix: `cusparseDestroySpMat`.
+    cusparseDestroySpMat(matrix: *const c_void) = destroy_matrix after patterns::forget;
+    /// Destroys a description of a product: `cusparseSpMVOp_destroyDescr`.
+    cusparseSpMVOp_destroyDescr(description: *const c_void) = destroy_description after patterns::forget_plans;
+    /// Destroys a plan: `cusparseSpMVOp_destroyPlan`.
+    cusparseSpMVOp_destroyPlan(plan: *const c_void) = destroy_plan after patterns::forget_plans;
+    /// Gives other values to a matrix: `cusparseSpMatSetValues`.
+    cusparseSpMatSetValues(matrix: *mut c_void, values) = set_values after patterns::forget_plans;
+    /// Gives other arrays to a matrix: `cusparseCsrSetPointers`.
+    cusparseCsrSetPointers(matrix: *mut c_void, row_ptr, col_idx, values) = set_pointers after patterns::forget_plans;
 }
 
 /// Looks at a pattern before products: `cusparseSpMV_preprocess`.
@@ -340,100 +307,47 @@ pub unsafe extern "C" fn cusparseSpMV_preprocess(
     status
 }
 
-/// Destroys a description of a matrix: `cusparseDestroySpMat`.
-///
-/// # Safety
-/// As cuSPARSE's.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusparseDestroySpMat(matrix: *const c_void) -> Status {
-    let of = Cusparse::get().destroy_matrix;
-    // SAFETY: the argument is the caller's.
-    forgetting(|| patterns::forget(matrix as usize), of, |destroy| unsafe { destroy(matrix) })
-}
-
-/// Describes a matrix in CSR: `cusparseCreateCsr`.
-///
-/// # Safety
-/// As cuSPARSE's.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusparseCreateCsr(
-    matrix: *mut *mut c_void,
-    nrows: i64,
-    ncols: i64,
-    nnz: i64,
-    row_ptr: *const c_void,
-    col_idx: *const c_void,
-    values: *const c_void,
-    row_type: c_int,
-    col_type: c_int,
-    base: c_int,
-    value_type: c_int,
-) -> Status {
-    let of = Cusparse::get().create_csr;
-    // SAFETY: the arguments are the caller's.
-    unsafe {
-        create(
-            of,
-            (matrix, nrows, ncols, nnz),
-            (row_ptr, col_idx, values),
-            [row_type, col_type, base, value_type],
-        )
-    }
-}
-
-/// Describes a matrix in CSR that is not written to: `cusparseCreateConstCsr`.
-///
-/// # Safety
-/// As cuSPARSE's.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusparseCreateConstCsr(
-    matrix: *mut *mut c_void,
-    nrows: i64,
-    ncols: i64,
-    nnz: i64,
-    row_ptr: *const c_void,
-    col_idx: *const c_void,
-    values: *const c_void,
-    row_type: c_int,
-    col_type: c_int,
-    base: c_int,
-    value_type: c_int,
-) -> Status {
-    let of = Cusparse::get().create_const_csr;
-    // SAFETY: the arguments are the caller's.
-    unsafe {
-        create(
-            of,
-            (matrix, nrows, ncols, nnz),
-            (row_ptr, col_idx, values),
-            [row_type, col_type, base, value_type],
-        )
-    }
-}
-
-/// Makes a description. What is known of a former one at its address is of the past.
-///
-/// # Safety
-/// As cuSPARSE's.
-unsafe fn create(
-    of: Option<CreateCsr>,
-    (matrix, nrows, ncols, nnz): (*mut *mut c_void, i64, i64, i64),
-    (row_ptr, col_idx, values): (*const c_void, *const c_void, *const c_void),
-    [row_type, col_type, base, value_type]: [c_int; 4],
-) -> Status {
-    let Some(of) = of else { return NOT_INITIALIZED };
-    // SAFETY: the arguments are the caller's; on success a handle was written.
-    unsafe {
-        let status =
-            of(matrix, nrows, ncols, nnz, row_ptr, col_idx, values, row_type, col_type, base, value_type);
-        if status == SUCCESS && !matrix.is_null() {
-            guarded(|| {
-                patterns::forget(*matrix as usize);
-                Some(())
-            });
+/// Functions that describe a matrix. Nothing that is known of an earlier description at its address holds for it.
+macro_rules! describing {
+    ($($(#[$doc:meta])* $name:ident = $theirs:ident;)*) => { $(
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// As cuSPARSE's.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            matrix: *mut *mut c_void,
+            nrows: i64,
+            ncols: i64,
+            nnz: i64,
+            row_ptr: *const c_void,
+            col_idx: *const c_void,
+            values: *const c_void,
+            row_type: c_int,
+            col_type: c_int,
+            base: c_int,
+            value_type: c_int,
+        ) -> Status {
+            let Some(create) = Cusparse::get().$theirs else { return NOT_INITIALIZED };
+            // SAFETY: the arguments are the caller's; on success a handle was written.
+            unsafe {
+                let status = create(
+                    matrix, nrows, ncols, nnz, row_ptr, col_idx, values, row_type, col_type, base, value_type,
+                );
+                if status == SUCCESS && !matrix.is_null() {
+                    guarded(|| patterns::forget(*matrix as usize));
+                }
+                status
+            }
         }
-        status
-    }
+    )* };
+}
+
+describing! {
+    /// Describes a matrix in CSR: `cusparseCreateCsr`.
+    cusparseCreateCsr = create_csr;
+    /// Describes a matrix in CSR that is not written to: `cusparseCreateConstCsr`.
+    cusparseCreateConstCsr = create_const_csr;
 }
 
 // The types of the functions that stand in front of cuSPARSE's are those of what they stand in front of.

@@ -1,7 +1,7 @@
 //! The GPUs of the process, opened in the background: none is opened by this library before the program has its context on it.
 
 use crate::rules::Rules;
-use crate::worker;
+use crate::{patterns, worker};
 use sparsight::Profile;
 use sparsight::bindings::own_folder;
 use sparsight::device::DeviceError;
@@ -30,8 +30,8 @@ enum State {
     Open(Arc<Gpu>),
 }
 
-/// By the handle of the context.
-static GPUS: RwLock<Option<HashMap<usize, State>>> = RwLock::new(None);
+/// By the number of the context.
+static GPUS: RwLock<Option<HashMap<u64, State>>> = RwLock::new(None);
 
 /// Why nothing is used at all.
 static ALL_LEFT: OnceLock<String> = OnceLock::new();
@@ -44,8 +44,8 @@ pub(crate) struct Left;
 ///
 /// # Errors
 /// [`Left`] if it cannot be used.
-pub(crate) fn of_context(context: usize) -> Result<Option<Arc<Gpu>>, Left> {
-    let known = |gpus: &Option<HashMap<usize, State>>| match gpus.as_ref()?.get(&context)? {
+pub(crate) fn of_context(context: u64) -> Result<Option<Arc<Gpu>>, Left> {
+    let known = |gpus: &Option<HashMap<u64, State>>| match gpus.as_ref()?.get(&context)? {
         State::Open(gpu) => Some(Ok(Some(Arc::clone(gpu)))),
         State::Opening => Some(Ok(None)),
         State::Left(_) => Some(Err(Left)),
@@ -68,14 +68,22 @@ pub(crate) fn leave_all(why: String) {
     let _ = ALL_LEFT.set(why);
 }
 
-/// Opens GPU number `index` for a context: what the worker does.
-fn open(context: usize, index: usize) {
+/// Opens GPU number `index` for a context: what the worker does. What is known of contexts that a reset of their device has ended is
+/// forgotten.
+fn open(context: u64, index: usize) {
     let state = match catch_unwind(|| Gpu::open(context, index)) {
         Ok(Ok(gpu)) => State::Open(Arc::new(gpu)),
         Ok(Err(why)) => State::Left(why),
         Err(_) => State::Left("a panic while the GPU was opened; please report it".to_owned()),
     };
-    GPUS.write().unwrap_or_else(PoisonError::into_inner).get_or_insert_default().insert(context, state);
+    let was_reset = |_: &u64, state: &mut State| matches!(state, State::Open(gpu) if gpu.cuda.was_reset());
+    let old: HashMap<u64, State> = {
+        let mut gpus = GPUS.write().unwrap_or_else(PoisonError::into_inner);
+        let gpus = gpus.get_or_insert_default();
+        gpus.insert(context, state);
+        gpus.extract_if(was_reset).collect()
+    };
+    patterns::forget_contexts(|context| old.contains_key(&context));
 }
 
 /// The reasons why GPUs are not used.
@@ -100,10 +108,10 @@ fn packages() -> Option<PathBuf> {
 }
 
 impl Gpu {
-    fn open(context: usize, index: usize) -> Result<Self, String> {
-        let told = |error: DeviceError| error.to_string();
+    fn open(context: u64, index: usize) -> Result<Self, String> {
+        let text = |error: DeviceError| error.to_string();
         cuda::search_libraries_in(packages().as_slice());
-        let name = Cuda::name(index).map_err(told)?;
+        let name = Cuda::name(index).map_err(text)?;
         let profile = Profile::known_for_gpu(&name, || Cuda::driver().ok());
         let profile = profile.map_err(|error| error.to_string())?.ok_or_else(|| {
             format!(
@@ -113,14 +121,14 @@ impl Gpu {
         // None is made for a program that works in a context of its own.
         let own_context =
             || "the program works in a context of its own, not in the primary one of the GPU".to_owned();
-        if !Cuda::primary_context_is_active(index).map_err(told)? {
+        if !Cuda::primary_context_is_active(index).map_err(text)? {
             return Err(own_context());
         }
-        let cuda = Cuda::open_without_rates(index).map_err(told)?;
-        if cuda.context_handle() != context {
+        let cuda = Cuda::open_without_rates(index).map_err(text)?;
+        if cuda.context_id() != context {
             return Err(own_context());
         }
-        let counter = cuda.row_length_counter().map_err(told)?;
+        let counter = cuda.row_length_counter().map_err(text)?;
         let rules = Rules::of_profile(&profile.name);
         Ok(Self { cuda, counter, rules, profile, stopwatches: Mutex::default() })
     }

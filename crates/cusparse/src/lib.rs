@@ -8,12 +8,14 @@
 //! pattern     from the first product to a decision                      load        choice and compilation
 //! gpu         GPUs and their contexts                                   rules       choice by row lengths
 //! source      the arrays of a pattern, read in the background           verify      both products, compared
-//! process     its end, and its children                                 totals, report   what is told at the end
+//! process     its end, and its children                                 totals, report   the report at the end
 //! ```
 //!
 //! What may be kept between two calls is what cuSPARSE's own contract lets it keep: without `cusparseSpMV_preprocess` nothing, so that only
 //! kernels run which read the program's arrays at each product; after it the pattern, until the descriptor is destroyed or preprocessed
 //! again, so that kernels with tables of it run, too. Everything else goes to cuSPARSE untouched.
+//!
+//! All that is known belongs to the context of the product, by its number, which changes when the program resets the device.
 
 mod exports;
 mod gpu;

@@ -90,7 +90,7 @@ fn advised(source: &Source, gpu: &Gpu, row_ptr: &[u64], columns: Option<Vec<u32>
     let in_csr = |candidate: &Candidate| candidate.format().stays_in_csr();
     let times = advice.ranked.iter().map(|advised| (advised.candidate, advised.prediction.time.0));
     let kept = times.enumerate().filter(|(at, (candidate, _))| *at == 0 || in_csr(candidate));
-    source.totals.tell(|told| told.predicted = kept.map(|(_, time)| time).collect());
+    source.totals.record(|record| record.predicted = kept.map(|(_, time)| time).collect());
     let ranked = advice.ranked.iter().map(|advised| advised.candidate);
     let ours = ranked.filter(|candidate| in_csr(candidate) && !candidate.kernel.is_vendors());
     Some(ours.take(TRIED).collect())

@@ -5,11 +5,11 @@
 //! counting     row lengths, by one launch in the program's stream             (without a preprocess step)
 //! loading      the worker reads what it may read, asks the models, compiles   (cuSPARSE multiplies meanwhile, and is timed)
 //! singles      each of the kernels chosen: once, then three times between two events
-//! windows      cuSPARSE and the fastest of them in turn, three times 8 products: what the program makes of it
+//! windows      cuSPARSE and the fastest of them in turn, three times 8 products
 //! decided      the kernel if it gains 3 % by single products and loses nothing in windows, else cuSPARSE
 //! ```
-//! Models choose what is tried; only what was faster in the program itself is used. A single product tells kernels apart, but holds what
-//! the host takes to launch it, which a program that is ahead of the GPU does not wait for: hence windows. After 4,096 products a
+//! Models choose what is tried; only what was faster in the program itself is used. The time of a single product ranks kernels, but contains
+//! the host's time for its launch, which a program that is ahead of the GPU does not wait for: hence windows. After 4,096 products a
 //! pattern without a preprocess step begins from the start: another matrix may stand at the same addresses. What was decided on
 //! before multiplies meanwhile.
 
@@ -45,7 +45,7 @@ const STRAYS: u32 = 64;
 const READ_AT_ONCE: u64 = 1 << 20;
 /// Longest time that the worker waits for a stream.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// While the device is behind, each so many products it is asked whether the times are there.
+/// While the device is behind, it is asked for the times at every so many products.
 const ASKED_EACH: u64 = 16;
 /// `CU_STREAM_PER_THREAD`, which stands for another stream in each thread.
 const PER_THREAD: usize = 2;
@@ -56,7 +56,7 @@ pub(crate) struct Pattern {
     pub(crate) source: Arc<Source>,
     seen: AtomicU64,
     trial: Mutex<Trial>,
-    /// What the trial waits for, to be asked without its lock.
+    /// What the trial waits for, which is read without its lock.
     waits: AtomicU8,
     /// Kernels to be tried, once the worker has them; none if it found none.
     pub(crate) entrants: Arc<OnceLock<Vec<Entrant>>>,
@@ -160,7 +160,7 @@ impl Pattern {
         Self { before: self.decided.get().cloned().flatten(), ..Self::new(source) }
     }
 
-    /// Returns true while the worker has not yet loaded what was asked of it.
+    /// Returns true while the worker loads its kernels.
     pub(crate) fn is_loading(&self) -> bool {
         let trial = self.trial.lock().unwrap_or_else(PoisonError::into_inner);
         matches!(trial.stage, Stage::Loading) && self.entrants.get().is_none()
@@ -176,7 +176,7 @@ impl Pattern {
         self.seen.fetch_add(products, Ordering::Relaxed);
     }
 
-    /// Returns true if the pattern should begin from the start.
+    /// Returns true if its trial is to be held again.
     pub(crate) fn is_due_for_review(&self) -> bool {
         let products = self.seen.load(Ordering::Relaxed);
         !self.source.stays && self.decided.get().is_some() && products >= REVIEW
@@ -237,13 +237,13 @@ impl Pattern {
         match unsafe { kernel.queue(&product.csr, &product.v, stream(product)) } {
             Ok(()) => {
                 self.source.totals.count_ours();
-                Ran { status: SUCCESS, as_asked: true }
+                Ran { status: SUCCESS, as_intended: true }
             }
             // Part of the product will be in y.
             Err((begun, _)) if begun > 0 && product.v.beta != 0.0 => {
-                Ran { status: EXECUTION_FAILED, as_asked: false }
+                Ran { status: EXECUTION_FAILED, as_intended: false }
             }
-            Err(_) => Ran { status: theirs(), as_asked: false },
+            Err(_) => Ran { status: theirs(), as_intended: false },
         }
     }
 
@@ -302,7 +302,7 @@ impl Pattern {
         }
         // cuSPARSE is timed while kernels are compiled.
         if !trial.singles[0].is_complete() {
-            let run = || Ran { status: theirs(), as_asked: true };
+            let run = || Ran { status: theirs(), as_intended: true };
             return Some(timed(&mut trial.singles[0], gpu, product, &run));
         }
         let (Stage::Singles, Some(entrants)) = (&trial.stage, self.entrants.get()) else {
@@ -384,7 +384,7 @@ impl Pattern {
         let gains = single.1 <= GAIN * single.0;
         // The handle stands for several streams, so that the ends of a window may lie in two of them.
         if gains && trial.stream == PER_THREAD {
-            self.tell(single, &entrants[best], true);
+            self.keep(single, &entrants[best], true);
             return self.decide(Some(Arc::clone(&entrants[best].1)));
         }
         if gains {
@@ -393,7 +393,7 @@ impl Pattern {
             return None;
         }
         if single.1.is_finite() {
-            self.tell(single, &entrants[best], false);
+            self.keep(single, &entrants[best], false);
         }
         self.decide(None)
     }
@@ -419,7 +419,7 @@ impl Pattern {
                 _ => return self.decide(None),
             };
             gpu.keep(windows.watches.iter_mut().flat_map(|watches| watches.drain(..)));
-            self.tell(windows.single, entrant, after <= before);
+            self.keep(windows.single, entrant, after <= before);
             return self.decide((after <= before).then(|| Arc::clone(&entrant.1)));
         }
         let side = windows.at / WINDOW % 2;
@@ -430,11 +430,11 @@ impl Pattern {
             windows.open = gpu.stopwatch().ok().filter(|watch| watch.begin(stream(product)).is_ok());
         }
         let ran = match side {
-            0 => Ran { status: theirs(), as_asked: true },
+            0 => Ran { status: theirs(), as_intended: true },
             // SAFETY: as the caller promises.
             _ => unsafe { self.by(&entrant.1, product, theirs) },
         };
-        if !ran.as_asked {
+        if !ran.as_intended {
             self.decide(None);
         }
         windows.at += 1;
@@ -448,15 +448,15 @@ impl Pattern {
         Some(ran.status)
     }
 
-    /// The device is behind: times are asked for again after some products.
+    /// The device is behind: it is asked for times again after some products.
     fn wait_for_device(&self) -> Option<Status> {
         self.waits.store(DEVICE, Ordering::Relaxed);
         None
     }
 
     /// Keeps the times of single products for the report.
-    fn tell(&self, (theirs, ours): (f64, f64), entrant: &Entrant, is_used: bool) {
-        self.source.totals.tell(|told| told.timed = Some((theirs, entrant.0, ours, is_used)));
+    fn keep(&self, (theirs, ours): (f64, f64), entrant: &Entrant, is_used: bool) {
+        self.source.totals.record(|record| record.timed = Some((theirs, entrant.0, ours, is_used)));
     }
 
     fn decide(&self, kernel: Option<Arc<InPlace>>) -> Option<Status> {
@@ -468,8 +468,8 @@ impl Pattern {
 /// Result of a product.
 struct Ran {
     status: Status,
-    /// False if the kernel that was asked for could not be launched.
-    as_asked: bool,
+    /// False if cuSPARSE took the place of a kernel that could not be launched.
+    as_intended: bool,
 }
 
 /// Returns whether a kernel can ever run products as this one: one that must not run twice at a time has to know the stream.
@@ -488,9 +488,9 @@ fn timed(singles: &mut Singles, gpu: &Gpu, product: &Product, run: &dyn Fn() -> 
     let watch = if singles.warm { gpu.stopwatch().ok() } else { None };
     singles.warm = true;
     let watch = watch.filter(|watch| watch.begin(stream(product)).is_ok());
-    let Ran { status, as_asked } = run();
-    singles.is_out |= !as_asked;
-    if status == SUCCESS && as_asked {
+    let Ran { status, as_intended } = run();
+    singles.is_out |= !as_intended;
+    if status == SUCCESS && as_intended {
         singles.watches.extend(watch.filter(|watch| watch.end(stream(product)).is_ok()));
     }
     status

@@ -21,7 +21,7 @@ static PREPROCESSED: RwLock<Option<HashMap<usize, Preprocessed>>> = RwLock::new(
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 /// By the address of a description or a plan of `cusparseSpMVOp`.
 static PLANS: RwLock<Option<HashMap<usize, Planned>>> = RwLock::new(None);
-/// What is told at the end of all patterns so far.
+/// Totals of all patterns so far, for the report.
 static TOTALS: Mutex<Vec<Arc<Totals>>> = Mutex::new(Vec::new());
 
 /// A pattern that stays what it is until its descriptor is destroyed or preprocessed again.
@@ -83,6 +83,16 @@ fn by_addresses(product: &Product) -> Arc<Pattern> {
             new
         }
     }
+}
+
+/// Forgets patterns of contexts that are gone.
+pub(crate) fn forget_contexts(is_gone: impl Fn(u64) -> bool) {
+    let old: Vec<_> = {
+        let mut known = PATTERNS.write().unwrap_or_else(PoisonError::into_inner);
+        known.iter_mut().flat_map(|known| known.extract_if(|key, _| is_gone(key.context))).collect()
+    };
+    // Without the lock, for which products wait.
+    drop(old);
 }
 
 /// Totals of a new pattern, which are kept if there will be a report, up to so many patterns.
@@ -164,7 +174,7 @@ pub(crate) fn forget_plans(plan_or_descriptor: usize) {
     worker::ask(move || drop(found));
 }
 
-/// The descriptor is destroyed, or made: what is known of that address is of the past.
+/// The descriptor is destroyed, or another one made at its address: what is known of it is forgotten.
 pub(crate) fn forget(matrix: usize) {
     // In a child, a thread that it does not have may hold the lock.
     if COUNT.load(Ordering::Acquire) > 0 && !worker::is_stopped() {

@@ -86,8 +86,8 @@ impl PlannedCall {
 /// only time is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
-    /// Handle of the context.
-    pub(crate) context: usize,
+    /// Number of the context, another one after a reset of the device.
+    pub(crate) context: u64,
     pub(crate) row_ptr: u64,
     pub(crate) col_idx: u64,
     pub(crate) nrows: u64,
@@ -184,7 +184,7 @@ impl Matrix {
             if [row_ptr, col_idx, values].iter().any(|address| address.is_null()) {
                 return None;
             }
-            let context = Cuda::current_context().ok().filter(|context| *context != 0)?;
+            let context = Cuda::current_context()?;
             let [row_ptr, col_idx, values] = [row_ptr, col_idx, values].map(|address| address as u64);
             let (nrows, ncols, nnz) = (nrows as u64, ncols as u64, nnz as u64);
             let key = Key {

@@ -1,4 +1,4 @@
-//! cuSPARSE itself: the functions behind those that this library exports, and those that are asked about descriptors.
+//! cuSPARSE itself: the functions behind those that this library exports, and those that read descriptors.
 
 use libc::{c_char, c_int, c_void};
 use std::ffi::{CStr, CString};
@@ -105,7 +105,7 @@ macro_rules! functions {
         #[derive(Debug)]
         pub(crate) struct Cusparse {
             $(pub(crate) $field: Option<$type>,)*
-            /// Asked about descriptors; `None` where one of them is missing or the version is another one: all is left to cuSPARSE then.
+            /// Read descriptors; `None` where one of them is missing or the version is another one: then everything is left to cuSPARSE.
             pub(crate) getters: Option<Getters>,
         }
 

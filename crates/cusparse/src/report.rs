@@ -1,7 +1,7 @@
-//! What is told at the end: patterns, products, times, and what another format would bring.
+//! The report at the end: patterns, products, times, and what another format would bring.
 
 use crate::settings::{Mode, Settings};
-use crate::totals::{Told, Totals};
+use crate::totals::{Record, Totals};
 use crate::{gpu, patterns};
 use serde::Serialize;
 use sparsight::kernels::Candidate;
@@ -62,13 +62,13 @@ struct Better {
 
 impl Better {
     /// Predictions are held against predictions: what was measured between two events holds the launch, too.
-    fn of(told: &Told) -> Option<Self> {
-        let (candidate, time) = told.predicted.first()?;
-        let used = |one: &(Candidate, f64)| match told.timed {
+    fn of(record: &Record) -> Option<Self> {
+        let (candidate, time) = record.predicted.first()?;
+        let used = |one: &(Candidate, f64)| match record.timed {
             Some((_, own, _, true)) => one.0 == own,
             _ => one.0.kernel.is_vendors(),
         };
-        let (_, now) = told.predicted.iter().find(|one| used(one))?;
+        let (_, now) = record.predicted.iter().find(|one| used(one))?;
         (*time < 0.97 * now).then(|| Self {
             candidate: candidate.to_string(),
             predicted_s: *time,
@@ -88,9 +88,9 @@ struct Verified {
 impl PatternReport {
     fn of(totals: &Totals) -> Self {
         let (products, ours) = totals.products();
-        let told = totals.told();
-        let better = Better::of(&told);
-        let Told { timed, verified, worst, .. } = told;
+        let record = totals.recorded();
+        let better = Better::of(&record);
+        let Record { timed, verified, worst, .. } = record;
         let saved = timed.map_or(0.0, |(theirs, _, own, _)| (theirs - own) * ours as f64);
         Self {
             rows: totals.key.nrows,

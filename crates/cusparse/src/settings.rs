@@ -10,7 +10,7 @@ pub(crate) enum Mode {
     On,
     /// All by cuSPARSE.
     Off,
-    /// As `On`; and at the end it is told what was seen and saved, and what another format would bring.
+    /// As `On`, with a report at the end of what was seen and saved, and of what another format would bring.
     Report,
     /// Each product by both, and compared. Slow.
     Verify,

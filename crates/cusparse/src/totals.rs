@@ -1,4 +1,4 @@
-//! What is told of a pattern at the end.
+//! What the report says of a pattern.
 
 use crate::product::Key;
 use sparsight::kernels::Candidate;
@@ -11,12 +11,12 @@ pub(crate) struct Totals {
     pub(crate) key: Key,
     products: AtomicU64,
     ours: AtomicU64,
-    told: Mutex<Told>,
+    record: Mutex<Record>,
 }
 
 /// What was measured and predicted, times in seconds.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Told {
+pub(crate) struct Record {
     /// Time of cuSPARSE, of the fastest kernel in place, and whether that is used.
     pub(crate) timed: Option<(f64, Candidate, f64, bool)>,
     /// Predicted times: of the best candidate of all formats, and then of those that leave CSR where it is.
@@ -28,7 +28,7 @@ pub(crate) struct Told {
 
 impl Totals {
     pub(crate) fn new(key: Key) -> Self {
-        Self { key, products: AtomicU64::new(0), ours: AtomicU64::new(0), told: Mutex::default() }
+        Self { key, products: AtomicU64::new(0), ours: AtomicU64::new(0), record: Mutex::default() }
     }
 
     pub(crate) fn count(&self) {
@@ -44,11 +44,11 @@ impl Totals {
         (self.products.load(Ordering::Relaxed), self.ours.load(Ordering::Relaxed))
     }
 
-    pub(crate) fn told(&self) -> Told {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub(crate) fn recorded(&self) -> Record {
+        self.record.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(crate) fn tell(&self, change: impl FnOnce(&mut Told)) {
-        change(&mut self.told.lock().unwrap_or_else(PoisonError::into_inner));
+    pub(crate) fn record(&self, change: impl FnOnce(&mut Record)) {
+        change(&mut self.record.lock().unwrap_or_else(PoisonError::into_inner));
     }
 }

@@ -45,18 +45,18 @@ pub(crate) unsafe fn multiply(
         }
     };
     compared.unwrap_or_else(|error| {
-        tell(&error);
+        warn(&error);
         theirs()
     })
 }
 
-/// Tells that a product was not verified.
-fn tell(error: &DeviceError) {
+/// Prints that a product was not verified.
+fn warn(error: &DeviceError) {
     eprintln!("sparsight: a product was not verified: {error}");
 }
 
 /// The GPU, once it is open; `None` if it is left to cuSPARSE.
-fn opened(context: usize) -> Option<Arc<Gpu>> {
+fn opened(context: u64) -> Option<Arc<Gpu>> {
     wait_until(|| !matches!(gpu::of_context(context), Ok(None)));
     gpu::of_context(context).ok().flatten()
 }
@@ -106,7 +106,7 @@ unsafe fn compare<T: Scalar>(
     if status != SUCCESS {
         return Ok(status);
     }
-    // An error from now on is told, and y is what cuSPARSE made it.
+    // An error from now on is printed, and y stays as cuSPARSE computed it.
     let hold = || {
         gpu.cuda.wait_for(stream(product))?;
         let wanted = read(product.v.y, nrows)?;
@@ -142,14 +142,14 @@ unsafe fn compare<T: Scalar>(
                     worst.1
                 );
             }
-            source.totals.tell(|told| {
-                told.verified += 1;
-                told.worst = told.worst.max(worst.0);
+            source.totals.record(|record| {
+                record.verified += 1;
+                record.worst = record.worst.max(worst.0);
             });
         }
         Ok(())
     };
-    hold().unwrap_or_else(|error| tell(&error));
+    hold().unwrap_or_else(|error| warn(&error));
     Ok(status)
 }
 

@@ -25,6 +25,7 @@ typedef unsigned long long address;
 #ifndef WITHOUT_DRIVER
 extern int cuInit(unsigned);
 extern int cuDevicePrimaryCtxRetain(void **, int);
+extern int cuDevicePrimaryCtxReset_v2(int);
 extern int cuCtxCreate_v2(void **, unsigned, int);
 extern int cuCtxSetCurrent(void *);
 extern int cuMemAlloc_v2(address *, size_t);
@@ -342,6 +343,8 @@ static void product(Problem *p, address buffer)
 }
 
 static long ours(void) { return of_driver("plain") + of_driver("tabled"); }
+/* Those before the last reset of the device. */
+static long ours_before;
 
 /* Products until twenty in a row are ours, or a hundred are cuSPARSE's after ours were tried, or `patience`. */
 static void settle(Problem *p)
@@ -351,7 +354,7 @@ static void settle(Problem *p)
         const long before = ours(), theirs = of_cusparse("products");
         product(p, p->d_buffer);
         const int are_ours = ours() > before && of_cusparse("products") == theirs;
-        same = are_ours == were_ours && ours() > 0 ? same + 1 : 0;
+        same = are_ours == were_ours && ours() > ours_before ? same + 1 : 0;
         were_ours = are_ours;
         nap(1000);
     }
@@ -613,6 +616,39 @@ static void another_context(void)
 {
     DONE(cuCtxCreate_v2(&context, 0, 0));
     many_products();
+}
+
+/* The device is reset after few products and after many, as cudaDeviceReset does it. The arrays of the next matrix lie where those of the
+   one before did, whose descriptor and plan end later. */
+static void reset(void)
+{
+    const int few[] = {9, 10, 11, 14};
+    for (int round = 0; round < 6; ++round) {
+        Problem *p = usual();
+        const address before = p->d_row_ptr;
+        prepared(p);
+        if (round < 4) {
+            for (int i = 0; i < few[round]; ++i) product(p, p->d_buffer);
+        } else {
+            settle(p);
+            steady(p, "steady");
+        }
+        DONE(cuDevicePrimaryCtxReset_v2(0));
+        begin();
+        ours_before = ours();
+        Problem *next = usual();
+        say("same address", next->d_row_ptr == before);
+        for (int i = 0; i < 20; ++i) product(next, next->d_buffer);
+        if (p->plan) {
+            DONE(cusparseSpMVOp_destroyPlan(p->plan));
+            DONE(cusparseSpMVOp_destroyDescr(p->description));
+        }
+        undescribe(p);
+        dispose(next);
+        nap(20000);
+    }
+    say("uses of what a reset took", of_driver("uses of what a reset took"));
+    say("freed twice", of_driver("freed twice"));
 }
 
 /* Products captured into a graph, which is launched with other values. */
@@ -929,6 +965,7 @@ int main(int count, char **arguments)
         {"answers", answers},
 #ifndef WITHOUT_DRIVER
         {"another-context", another_context},
+        {"reset", reset},
         {"captured", captured},
         {"preprocess-captured", preprocess_captured},
         {"beside-captures", beside_captures},

@@ -163,7 +163,7 @@ fn fill<E: Element + Send, I: Copy + Sync>(
         return Err(Failure::new(Kind::BadVector, "an array of another length").into());
     }
     forked::work(py, || {
-        // SAFETY: the package made the array and has not given it to anybody.
+        // SAFETY: the package made the array and has not given it out.
         let to = unsafe { held.entries_mut() };
         to.par_iter_mut().zip(from).for_each(|(to, &from)| *to = cast(from));
     })

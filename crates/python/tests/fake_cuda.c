@@ -30,7 +30,10 @@ int cuDeviceGetAttribute(int *value, int attribute, int device) {
 static void *current;
 int cuDevicePrimaryCtxRetain(void **context, int device) { *context = &current + 1 + device; return 0; }
 int cuDevicePrimaryCtxRelease_v2(int device) { (void)device; return 0; }
-int cuCtxGetCurrent(void **context) { *context = current; return 0; }
+int cuCtxGetId(void *context, unsigned long long *id) {
+    *id = (size_t)(context ? context : current);
+    return *id ? 0 : 201;
+}
 int cuCtxPushCurrent_v2(void *context) { current = context; return 0; }
 int cuCtxPopCurrent_v2(void **context) { *context = current; current = NULL; return 0; }
 int cuStreamCreate(void **stream, unsigned flags) { (void)flags; *stream = &current; return 0; }

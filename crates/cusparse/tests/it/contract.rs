@@ -99,3 +99,19 @@ fn planned_products_of_each_type_are_ours() {
         assert!(is_right, "{arguments}: {said:?}");
     }
 }
+
+#[test]
+fn nothing_that_a_reset_of_the_device_took_is_used() {
+    for arguments in ["reset", "reset preprocess", "reset plan", "reset plan one"] {
+        let Some(said) = Run::of(arguments).with_fast_tables().with("STAND_IN_QUEUE", "0").said() else {
+            return;
+        };
+        assert_eq!(said.number("uses of what a reset took"), 0, "{said:?}");
+        assert_eq!(said.number("freed twice"), 0, "{said:?}");
+        assert_eq!(said.told.matches("same address 1\n").count(), 6, "{said:?}");
+        // Kernels are found again on the device as it is after the reset.
+        let steady = said.products("steady");
+        let ours = |products: &Products| products.plain + products.tabled >= 200 && products.cusparse == 0;
+        assert!(steady.len() == 2 && steady.iter().all(ours), "{said:?}");
+    }
+}

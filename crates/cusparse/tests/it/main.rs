@@ -7,5 +7,5 @@ mod choices;
 mod contract;
 mod other_threads;
 mod pass_through;
+mod reports;
 mod stand_in;
-mod told;

@@ -11,7 +11,8 @@
 //     STAND_IN_NOTHING         1: kernels compute nothing
 //
 // Rules of the real driver that are held here, each counted where it is broken: memory is alive when kernels and copies touch it, no
-// call that may wait is made while a stream is captured unless the thread allows it.
+// call that may wait is made while a stream is captured unless the thread allows it, and nothing is used after a reset of the device that
+// was made before. Host memory that a reset took is not there to be read.
 
 #include "counts.hpp"
 
@@ -24,6 +25,7 @@
 #include <functional>
 #include <memory>
 #include <set>
+#include <sys/mman.h>
 #include <thread>
 
 #include "kernels.hpp"
@@ -40,6 +42,7 @@ enum Result {
     NOT_READY = 600,
     ILLEGAL_ADDRESS = 700,
     OUT_OF_RESOURCES = 701,
+    CONTEXT_IS_DESTROYED = 709,
     CAPTURE_UNSUPPORTED = 900,
     CAPTURE_INVALIDATED = 901,
     CAPTURED_EVENT = 907,
@@ -54,6 +57,26 @@ struct Block {
     std::atomic<int> readers{0};
 };
 std::map<u64, Block>& memory = *new std::map<u64, Block>;
+// Addresses that a reset took, by size: they are given out again.
+std::multimap<u64, u64>& taken = *new std::multimap<u64, u64>;
+constexpr u64 PAGE = 4096;
+
+// Resets of the device so far, and whether its primary context is there.
+std::atomic<u64> resets{0};
+std::atomic<bool> has_primary{false};
+
+// What is made in the primary context goes with a reset.
+struct Made {
+    const u64 by = resets;
+
+    bool is_gone() const
+    {
+        if (by != resets) {
+            COUNT("uses of what a reset took");
+        }
+        return by != resets;
+    }
+};
 
 // The block that holds these bytes.
 Block* block_of(u64 address, u64 bytes)
@@ -73,7 +96,7 @@ struct Graph {
     std::vector<Work> nodes;
 };
 
-struct Stream {
+struct Stream : Made {
     std::mutex lock;
     // Nanoseconds of work so far.
     std::atomic<u64> clock{0};
@@ -104,7 +127,11 @@ Stream& stream_of(void* handle)
         }
         return *own;
     }
-    return handle == nullptr || handle == (void*)1 ? legacy : *(Stream*)handle;
+    if (handle == nullptr || handle == (void*)1) {
+        return legacy;
+    }
+    ((Stream*)handle)->is_gone();
+    return *(Stream*)handle;
 }
 
 bool is_queued()
@@ -193,7 +220,7 @@ int may_wait()
     return answer;
 }
 
-struct Event {
+struct Event : Made {
     std::atomic<u64> clock{0};
     std::atomic<int> waiting{0};
     bool is_captured = false;
@@ -201,6 +228,9 @@ struct Event {
 
 int record(Event* event, void* handle)
 {
+    if (event->is_gone()) {
+        return INVALID_VALUE;
+    }
     Stream& stream = stream_of(handle);
     {
         std::lock_guard<std::mutex> lock(stream.lock);
@@ -251,6 +281,7 @@ struct Module {
     bool is_double, is_wide;
     u32 block = 1, threads_per_row = 1;
     std::string text;
+    Made made{};
 };
 
 struct Function {
@@ -261,6 +292,7 @@ struct Function {
     bool is_wrong;
     std::atomic<long>* launches;
     std::atomic<long>* tabled;
+    Made made{};
 };
 
 // What stands behind `name=` in the image.
@@ -286,6 +318,8 @@ bool is_memory(u64 address, u64 bytes)
 }
 
 extern "C" {
+
+int cuCtxSynchronize();
 
 // Of the tests.
 long driver_count(const char* what) { return counter(what); }
@@ -347,6 +381,7 @@ static std::atomic<int> primary_retained{0};
 int cuDevicePrimaryCtxRetain(void** context, int)
 {
     ++primary_retained;
+    has_primary = true;
     *context = &primary;
     return SUCCESS;
 }
@@ -359,18 +394,38 @@ int cuDevicePrimaryCtxRelease_v2(int)
 int cuDevicePrimaryCtxGetState(int, unsigned* flags, int* active)
 {
     *flags = 0;
-    *active = primary_retained > 0;
+    *active = primary_retained > 0 && has_primary;
     return SUCCESS;
+}
+int cuDevicePrimaryCtxReset_v2(int)
+{
+    cuCtxSynchronize();
+    std::lock_guard<std::mutex> lock(memory_lock);
+    has_primary = false;
+    ++resets;
+    for (const auto& [address, block] : memory) {
+        if (block.bytes >= PAGE) {
+            mprotect((void*)address, block.bytes, PROT_NONE);
+        }
+        taken.emplace(block.bytes, address);
+    }
+    memory.clear();
+    return SUCCESS;
+}
+int cuCtxGetId(void* context, unsigned long long* id)
+{
+    if (context == nullptr) {
+        context = contexts.empty() ? nullptr : contexts.back();
+    }
+    if (context == nullptr) {
+        return INVALID_CONTEXT;
+    }
+    *id = context == &primary ? 2 + resets : 1;
+    return context == &primary && !has_primary ? CONTEXT_IS_DESTROYED : SUCCESS;
 }
 int cuCtxCreate_v2(void** context, unsigned, int)
 {
     contexts.push_back(*context = &other);
-    return SUCCESS;
-}
-int cuCtxGetCurrent(void** context)
-{
-    COUNT("cuCtxGetCurrent");
-    *context = contexts.empty() ? nullptr : contexts.back();
     return SUCCESS;
 }
 int cuCtxSetCurrent(void* context)
@@ -412,13 +467,20 @@ int cuMemAlloc_v2(u64* address, size_t bytes)
     if (const int answer = may_wait()) {
         return answer;
     }
-    const size_t room = (std::max<size_t>(bytes, 1) + 255) / 256 * 256;
-    void* const made = std::aligned_alloc(256, room);
-    if (made == nullptr) {
+    // Whole pages for what is as large as one, so that a reset can take it.
+    const size_t aligned = bytes < PAGE ? 256 : PAGE, room = (std::max<size_t>(bytes, 1) + aligned - 1) / aligned * aligned;
+    std::lock_guard<std::mutex> lock(memory_lock);
+    void* made;
+    if (const auto found = taken.find(bytes); found != taken.end()) {
+        made = (void*)found->second;
+        taken.erase(found);
+        if (bytes >= PAGE) {
+            mprotect(made, room, PROT_READ | PROT_WRITE);
+        }
+    } else if ((made = std::aligned_alloc(aligned, room)) == nullptr) {
         return OUT_OF_MEMORY;
     }
     std::memset(made, 0xff, room);
-    std::lock_guard<std::mutex> lock(memory_lock);
     memory[*address = (u64)made].bytes = bytes;
     return SUCCESS;
 }
@@ -489,7 +551,7 @@ int cuStreamCreate(void** stream, unsigned)
 }
 int cuStreamDestroy_v2(void* stream)
 {
-    wait_for(*(Stream*)stream);
+    wait_for(stream_of(stream));
     std::lock_guard<std::mutex> lock(streams_lock);
     streams.erase((Stream*)stream);
     delete (Stream*)stream;
@@ -569,8 +631,7 @@ int cuEventDestroy_v2(void* event)
 {
     COUNT("events destroyed");
     // Kept: it may be queued.
-    (void)event;
-    return SUCCESS;
+    return ((Event*)event)->is_gone() ? INVALID_VALUE : SUCCESS;
 }
 int cuEventRecord(void* event, void* stream) { return record((Event*)event, stream); }
 int cuEventRecordWithFlags(void* event, void* stream, unsigned) { return record((Event*)event, stream); }
@@ -578,6 +639,9 @@ int cuEventQuery(void* event)
 {
     if (const int answer = may_wait()) {
         return answer;
+    }
+    if (((Event*)event)->is_gone()) {
+        return INVALID_VALUE;
     }
     if (((Event*)event)->is_captured) {
         return CAPTURED_EVENT;
@@ -605,10 +669,10 @@ int cuModuleLoadData(void** module, const void* image)
                          (u32)std::atoi(block.c_str()), threads.empty() ? 1 : (u32)std::atoi(threads.c_str()), text};
     return SUCCESS;
 }
-int cuModuleUnload(void*)
+int cuModuleUnload(void* module)
 {
     COUNT("modules unloaded");
-    return SUCCESS;
+    return ((Module*)module)->made.is_gone() ? INVALID_VALUE : SUCCESS;
 }
 int cuModuleGetFunction(void** function, void* module, const char* name)
 {
@@ -645,6 +709,9 @@ int cuLaunchKernelEx(const Config* config, void* handle, void** parameters, void
     static const std::string failing = std::getenv("STAND_IN_FAILS") ? std::getenv("STAND_IN_FAILS") : "";
     static const long failing_from = (long)setting("STAND_IN_FAILS_FROM", 0);
     const Function& function = *(const Function*)handle;
+    if (function.made.is_gone()) {
+        return INVALID_VALUE;
+    }
     if (function.kernel->name == failing && counter("launches of " + failing)++ >= failing_from) {
         COUNT("refused launches");
         return OUT_OF_RESOURCES;

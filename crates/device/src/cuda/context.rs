@@ -15,11 +15,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 ///
 /// # Invariants
 /// `device` and `raw` belong together; `raw` is retained until this is dropped; `stream` was created in it, or in the
-/// green context of `part`, which lives longer than the stream and shorter than `raw`.
+/// green context of `part`, which lives longer than the stream and shorter than `raw`. The program may reset the device
+/// (`cudaDeviceReset`), which destroys all that was made in `raw`: then `raw` no longer has the number `id`, [`Context::enter`]
+/// fails, and the driver is called with none of it any more.
 #[derive(Debug)]
 pub(super) struct Context {
     pub(super) device: sys::CUdevice,
     raw: sys::CUcontext,
+    pub(super) id: u64,
     pub(super) part: Option<Part>,
     pub(super) stream: sys::CUstream,
     /// Made with the first large upload.
@@ -44,12 +47,27 @@ pub(super) fn named<T>(call: &'static str, result: Result<T, DriverError>) -> Re
     })
 }
 
-/// Handle of the current context of this thread, 0 without one.
-pub(super) fn current() -> Result<usize, DeviceError> {
-    let mut raw = std::ptr::null_mut();
-    // SAFETY: the pointer is to a live handle.
-    named("cuCtxGetCurrent", unsafe { sys::cuCtxGetCurrent(&raw mut raw) }.result())?;
-    Ok(raw as usize)
+/// Number of a context, which no other one has in the life of the process; of the current one for the null handle. `None` if there is
+/// none, and if the device was reset and not used since.
+fn id_of(raw: sys::CUcontext) -> Option<u64> {
+    let mut id = 0;
+    // SAFETY: the pointer is to a live number, and the handle is null or retained.
+    unsafe { sys::cuCtxGetId(raw, &raw mut id) }.result().ok().map(|()| id)
+}
+
+/// Number of the current context of this thread.
+pub(super) fn current() -> Option<u64> {
+    id_of(std::ptr::null_mut())
+}
+
+/// The error of what was made before the device was reset.
+fn was_reset() -> DeviceError {
+    DeviceError::Driver {
+        call: "working on the GPU".to_owned(),
+        reason: "it was reset, by cudaDeviceReset for example, which has destroyed all that was made on it: open it again and prepare \
+                 matrices again"
+            .to_owned(),
+    }
 }
 
 /// Number of the device of the current context of this thread.
@@ -92,26 +110,33 @@ impl Context {
     fn without_stream(device: sys::CUdevice) -> Result<Self, DeviceError> {
         // SAFETY: `device` comes from the driver; the context is released in `drop`.
         let raw = named("cuDevicePrimaryCtxRetain", unsafe { result::primary_ctx::retain(device) })?;
-        Ok(Self { device, raw, part: None, stream: std::ptr::null_mut(), staging: Mutex::new(None) })
+        let mut context =
+            Self { device, raw, id: 0, part: None, stream: std::ptr::null_mut(), staging: Mutex::new(None) };
+        context.id = id_of(raw).ok_or_else(was_reset)?;
+        Ok(context)
     }
 
     /// Makes this the calling thread's context for as long as what it returns lives; then the one before is current again.
     /// Everything that calls the driver begins with it: other libraries of the program, torch for one, count on the context
     /// that they left.
+    ///
+    /// # Errors
+    /// A failed call, and where the device was reset.
     pub(super) fn enter(&self) -> Result<Entered, DeviceError> {
-        let mut current = std::ptr::null_mut();
-        // SAFETY: the pointer is to a live handle.
-        named("cuCtxGetCurrent", unsafe { sys::cuCtxGetCurrent(&raw mut current) }.result())?;
-        let pushed = current != self.raw;
+        let pushed = current() != Some(self.id);
         if pushed {
+            if !self.is_alive() {
+                return Err(was_reset());
+            }
             // SAFETY: `raw` is retained.
             named("cuCtxPushCurrent", unsafe { sys::cuCtxPushCurrent_v2(self.raw) }.result())?;
         }
         Ok(Entered { pushed, thread: PhantomData })
     }
 
-    pub(super) fn handle(&self) -> usize {
-        self.raw as usize
+    /// Returns false once the device was reset.
+    pub(super) fn is_alive(&self) -> bool {
+        id_of(self.raw) == Some(self.id)
     }
 
     /// Waits for everything queued. Failures of kernels are reported here.
@@ -192,15 +217,19 @@ impl Drop for Entered {
 
 impl Drop for Context {
     fn drop(&mut self) {
-        let entered = self.enter();
-        if entered.is_ok() && !self.stream.is_null() {
-            // SAFETY: created when `self` was, destroyed only here; it is no longer in use.
-            let _ = unsafe { result::stream::destroy(self.stream) };
+        let staging = self.staging.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        let part = self.part.take();
+        if let Ok(_entered) = self.enter() {
+            if !self.stream.is_null() {
+                // SAFETY: created when `self` was, destroyed only here; it is no longer in use.
+                let _ = unsafe { result::stream::destroy(self.stream) };
+            }
+            // In the context that they were made in, which is current.
+            drop((staging, part));
+        } else {
+            // They went with the reset.
+            std::mem::forget((staging, part));
         }
-        // In the context that they were made in, which is current.
-        drop(self.staging.get_mut().unwrap_or_else(PoisonError::into_inner).take());
-        drop(self.part.take());
-        drop(entered);
         // SAFETY: retained in `without_stream`, released only here.
         let _ = unsafe { result::primary_ctx::release(self.device) };
     }

@@ -160,12 +160,10 @@ impl Cuda {
         context::device_of_address(address)
     }
 
-    /// Handle of the context that is current on this thread, 0 without one. The driver must be here: [`Cuda::count`] says so. Opens
-    /// nothing; a call that takes well below a microsecond.
-    ///
-    /// # Errors
-    /// A failed call.
-    pub fn current_context() -> Result<usize, DeviceError> {
+    /// Number of the context that is current on this thread, which no other context has in the life of the process: that of a device has
+    /// another one after the device was reset. `None` without a context. The driver must be here: [`Cuda::count`] says so. Opens nothing;
+    /// a call that takes well below a microsecond.
+    pub fn current_context() -> Option<u64> {
         context::current()
     }
 
@@ -191,9 +189,15 @@ impl Cuda {
         Ok(active != 0)
     }
 
-    /// Handle of the device's primary context, in which everything lies.
-    pub fn context_handle(&self) -> usize {
-        self.gpu.context.handle()
+    /// Number of the device's primary context, in which everything lies.
+    pub fn context_id(&self) -> u64 {
+        self.gpu.context.id
+    }
+
+    /// Returns whether the program has reset the device (`cudaDeviceReset`) since it was opened here. All that was made on it is gone then:
+    /// calls fail, and nothing of it is touched when it is dropped.
+    pub fn was_reset(&self) -> bool {
+        !self.gpu.context.is_alive()
     }
 
     fn device(index: usize) -> Result<cudarc::driver::sys::CUdevice, DeviceError> {

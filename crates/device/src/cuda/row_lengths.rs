@@ -20,7 +20,6 @@ const BEFORE: [u64; 4] = [u64::MAX, 0, 0, 0];
 /// Counts row lengths on a device.
 #[derive(Debug)]
 pub struct RowLengthCounter {
-    context: Arc<Context>,
     module: Module,
     sums: DeviceArray<u64>,
     slots: Arc<Slots>,
@@ -30,6 +29,7 @@ pub struct RowLengthCounter {
 /// Places for answers.
 #[derive(Debug)]
 struct Slots {
+    context: Arc<Context>,
     answers: SharedWords<Context>,
     state: Mutex<SlotState>,
 }
@@ -74,9 +74,9 @@ impl Cuda {
             slots: Arc::new(Slots {
                 answers: SharedWords::new(&context, SLOTS * WORDS)?,
                 state: Mutex::new(SlotState { free: (0..SLOTS).collect(), left: Vec::new() }),
+                context,
             }),
             most_blocks: self.gpu.facts.multiprocessors.max(1) * 4,
-            context,
         })
     }
 }
@@ -96,6 +96,7 @@ impl RowLengthCounter {
         offset_bytes: u64,
         stream: Stream<'_>,
     ) -> Result<Option<QueuedCount>, DeviceError> {
+        let _entered = self.slots.context.enter()?;
         let Some(slot) = self.slots.take() else { return Ok(None) };
         let answers = &self.slots.answers;
         answers.set(slot * WORDS + IS_THERE, 0);
@@ -114,7 +115,7 @@ impl RowLengthCounter {
 }
 
 impl QueuedCount {
-    /// The numbers, `None` while the device has not come to the count.
+    /// The numbers, `None` while the device has not come to the count, and after a reset of the device.
     pub fn summary(&self) -> Option<RowLengthSummary> {
         if !self.slots.is_there(self.slot) {
             return None;
@@ -138,9 +139,9 @@ impl Slots {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns whether the answer of a slot is there, so that no launch uses it any more.
+    /// Returns whether the answer of a slot is there, so that no launch uses it any more. A reset of the device takes the answers away.
     fn is_there(&self, slot: usize) -> bool {
-        self.answers.get(slot * WORDS + IS_THERE) != 0
+        self.context.is_alive() && self.answers.get(slot * WORDS + IS_THERE) != 0
     }
 
     /// A slot that no launch uses.
@@ -157,7 +158,7 @@ impl Slots {
 impl Drop for RowLengthCounter {
     fn drop(&mut self) {
         // A launch in another stream may still write to the answers.
-        if let Ok(_entered) = self.context.enter() {
+        if let Ok(_entered) = self.slots.context.enter() {
             let _ = result::ctx::synchronize();
         }
     }

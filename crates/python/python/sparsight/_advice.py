@@ -413,8 +413,8 @@ def advise(
     products : int, optional
         Products to come: candidates are ranked by what all of them cost, with conversion and upload. Without, by one product.
     device : str, optional
-        Whom it is for: ``"cuda:0"``, ``"cpu"`` (:func:`calibrate` gets to know it), a shipped profile (:func:`profiles`), or the folder
-        or data sheet of another one. A GPU of this machine that has no profile is calibrated when it is first named, once, in about
+        The device it is for: ``"cuda:0"``, ``"cpu"`` (:func:`calibrate` measures it), a shipped profile (:func:`profiles`), or the
+        folder or data sheet of another one. A GPU of this machine that has no profile is calibrated when it is first named, once, in about
         20 s. Times for ``"cuda:0"`` are with what a launch takes there, timed when it is first named. By default the first GPU here, if
         it is known, else ``"nvidia-h200"``.
     model : str, optional
@@ -471,7 +471,7 @@ def advice_of(matrix, products, device, model, dtype, is_mixed=False, iteration=
     if iteration is not None and from_ is not None:
         raise SparsightError("from_ with an iteration", "break-evens of iterations are counted from cuSPARSE's CSR: leave from_ out")
     if device is None:
-        _say_whom_it_is_for()
+        _warn_of_unknown_gpu()
     else:
         device = str(device)
     asked = matrix._with_values() if is_mixed else matrix._core
@@ -518,8 +518,8 @@ def _whole(products):
 _said = False
 
 
-def _say_whom_it_is_for():
-    """Once: where there is a GPU that nothing is known of, advice is for another one."""
+def _warn_of_unknown_gpu():
+    """Once: advice is for another GPU than the one here, of which nothing is known."""
     global _said
     if not _said:
         _said = True
@@ -539,9 +539,9 @@ def calibrate(device: str = "cuda:0", progress: Callable[[int, str], None] | Non
 
     Of a GPU up to ten generated matrices are run. What is predicted for the nearest GPU with a profile then answers for this one, with
     wider intervals. The processor is calibrated by itself, from benchmark matrices and 29 generated matrices in float32 and
-    float64. A calibration that was made while the machine was not quiet is said to be so in a warning, and answers in this process alone.
-    Both answer here and in the program ``sparsight``. What was measured is
-    kept, and a calibration that was stopped goes on.
+    float64. A warning tells of a calibration that was made while the machine was not quiet, which then
+    answers in this process alone. Both answer here and in the program ``sparsight``. What was measured is kept, and a calibration that
+    was stopped goes on.
 
     Parameters
     ----------

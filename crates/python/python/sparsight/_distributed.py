@@ -108,8 +108,9 @@ class OnSeveralGpus(Products):
     def _transpose(self):
         raise self._no_transpose()
 
-    def _no_transpose(self):
-        return SparsightError("A^T is not dealt out with A", self._of_its_own)
+    @classmethod
+    def _no_transpose(cls, instead=""):
+        return SparsightError("A^T is not dealt out with A", instead + cls._of_its_own)
 
     def free(self) -> None:
         """Gives the memory of the matrix back now, on all its GPUs; also at the end of ``with op:``. Pieces keep theirs. Of several

@@ -36,7 +36,7 @@ class NoProfile(SparsightError):
 
 
 class Uncalibrated(NoProfile):
-    """A GPU that is here and has no profile: calibrated before anybody sees it."""
+    """A GPU that is here and has no profile. It is calibrated, and the caller does not see this error."""
 
 
 class BadMatrix(SparsightError, ValueError):
@@ -44,7 +44,7 @@ class BadMatrix(SparsightError, ValueError):
 
 
 class Unsorted(BadMatrix):
-    """The columns of a row do not increase: sorted before anybody sees it, where scipy is installed."""
+    """The columns of a row do not increase. Where scipy is installed they are sorted, and the caller does not see this error."""
 
 
 class BadVector(SparsightError, ValueError):

@@ -384,9 +384,8 @@ def gallery(recipe: str, dtype: Any = np.float64) -> Any:
     ----------
     recipe : str
         A generator's name and its parameters: stencil2d, stencil3d, fem, trimesh, power-law, rmat, web, circuit, lp,
-        constraints, kkt, arrow, long-rows, banded, block-diagonal, random, tall, wide, hypersparse, dense. The error of an unknown
-        one lists those
-        that there are, as does the program's `sparsight gallery`.
+        constraints, kkt, arrow, long-rows, banded, block-diagonal, random, tall, wide, hypersparse, dense. The error of an unknown one
+        lists all of them, as does the program's `sparsight gallery`.
     dtype : optional
         float32 or float64.
 

@@ -216,10 +216,7 @@ class Plan:
         from ._distributed import DistributedOperator
         from ._on_gpus import gpus_of, links_file, parts_of
 
-        if self.transposed is not None:
-            raise SparsightError(
-                "A^T is not dealt out with A", "plan(A) without transpose; plan(A.T.tocsr()).prepare(devices=...) is an operator of its own"
-            )
+        self._refuse_transpose(DistributedOperator)
         gpus, links = gpus_of(devices), links_file(links)
         parts = parts_of(parts, self._matrix.shape[0], len(gpus))
         if len(gpus) == 1:
@@ -231,14 +228,15 @@ class Plan:
 
     def _prepared_by(self, ranks, device, parts, links):
         """The operator of this process among others."""
-        from ._ranks import prepared_by_ranks
+        from ._ranks import RankOperator, prepared_by_ranks
 
-        if self.transposed is not None:
-            raise SparsightError(
-                "A^T is not dealt out with A", "plan(A) without transpose; plan(A.T.tocsr()).prepare(ranks=...) is an operator of its own"
-            )
+        self._refuse_transpose(RankOperator)
         self._refuse_mixed()
         return prepared_by_ranks(self, ranks, device, parts, links)
+
+    def _refuse_transpose(self, kind):
+        if self.transposed is not None:
+            raise kind._no_transpose("plan(A) without transpose; ")
 
     def _refuse_mixed(self):
         if self.advice.narrowing is not None:
@@ -269,7 +267,7 @@ def plan(
     products : int, optional
         Products to come; with them conversion and upload count.
     device : str, optional
-        Whom it is for, as for :func:`advise`.
+        The device it is for, as for :func:`advise`.
     transpose : bool
         Whether products with A^T are to come, too: it is planned as a matrix of its own, and prepared with A. Else that is done when
         ``op.T`` is first used, with a warning that says what it costs.

@@ -10,8 +10,8 @@
 (40.0, 40.0)
 
 The gradient with respect to x is A^T times that of y: ``plan(A, transpose=True)`` prepares it with A, else the first gradient does, with
-a warning that says what it costs. The matrix has none. ``op @ x`` does the
-same for an x that requires a gradient; ``torch.compile`` takes :func:`spmv` alone, of which it makes a node of its graph.
+a warning that says what it costs. The matrix has none. ``op @ x`` does the same for an x that requires a gradient; ``torch.compile``
+takes :func:`spmv` alone, of which it makes a node of its graph.
 """
 
 import torch
