@@ -647,6 +647,12 @@ static void reset(void)
         dispose(next);
         nap(20000);
     }
+    /* So many other patterns that those from before a reset are dropped. */
+    for (int i = 0; cusparse_count && i < 1100; ++i) {
+        Problem *p = problem(30, 40, 60);
+        product(p, p->d_buffer);
+    }
+    nap(100000);
     say("uses of what a reset took", of_driver("uses of what a reset took"));
     say("freed twice", of_driver("freed twice"));
 }
