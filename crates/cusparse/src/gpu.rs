@@ -1,7 +1,7 @@
 //! The GPUs of the process, opened in the background: none is opened by this library before the program has its context on it.
 
 use crate::rules::Rules;
-use crate::{patterns, worker};
+use crate::worker;
 use sparsight::Profile;
 use sparsight::bindings::own_folder;
 use sparsight::device::DeviceError;
@@ -68,22 +68,17 @@ pub(crate) fn leave_all(why: String) {
     let _ = ALL_LEFT.set(why);
 }
 
-/// Opens GPU number `index` for a context: what the worker does. What is known of contexts that a reset of their device has ended is
-/// forgotten.
+/// Opens GPU number `index` for a context: what the worker does. Those of contexts that a reset of their device has ended are dropped.
 fn open(context: u64, index: usize) {
     let state = match catch_unwind(|| Gpu::open(context, index)) {
         Ok(Ok(gpu)) => State::Open(Arc::new(gpu)),
         Ok(Err(why)) => State::Left(why),
         Err(_) => State::Left("a panic while the GPU was opened; please report it".to_owned()),
     };
-    let was_reset = |_: &u64, state: &mut State| matches!(state, State::Open(gpu) if gpu.cuda.was_reset());
-    let old: HashMap<u64, State> = {
-        let mut gpus = GPUS.write().unwrap_or_else(PoisonError::into_inner);
-        let gpus = gpus.get_or_insert_default();
-        gpus.insert(context, state);
-        gpus.extract_if(was_reset).collect()
-    };
-    patterns::forget_contexts(|context| old.contains_key(&context));
+    let mut gpus = GPUS.write().unwrap_or_else(PoisonError::into_inner);
+    let gpus = gpus.get_or_insert_default();
+    gpus.retain(|_, state| !matches!(state, State::Open(gpu) if gpu.cuda.was_reset()));
+    gpus.insert(context, state);
 }
 
 /// The reasons why GPUs are not used.

@@ -85,16 +85,6 @@ fn by_addresses(product: &Product) -> Arc<Pattern> {
     }
 }
 
-/// Forgets patterns of contexts that are gone.
-pub(crate) fn forget_contexts(is_gone: impl Fn(u64) -> bool) {
-    let old: Vec<_> = {
-        let mut known = PATTERNS.write().unwrap_or_else(PoisonError::into_inner);
-        known.iter_mut().flat_map(|known| known.extract_if(|key, _| is_gone(key.context))).collect()
-    };
-    // Without the lock, for which products wait.
-    drop(old);
-}
-
 /// Totals of a new pattern, which are kept if there will be a report, up to so many patterns.
 fn totals_of(key: Key) -> Arc<Totals> {
     let totals = Arc::new(Totals::new(key));

@@ -622,13 +622,15 @@ static void another_context(void)
    one before did, whose descriptor and plan end later. */
 static void reset(void)
 {
-    const int few[] = {9, 10, 11, 14};
     for (int round = 0; round < 6; ++round) {
         Problem *p = usual();
         const address before = p->d_row_ptr;
         prepared(p);
         if (round < 4) {
-            for (int i = 0; i < few[round]; ++i) product(p, p->d_buffer);
+            /* The drop-in opens the device meanwhile. */
+            for (int i = 0; i < 9; ++i) product(p, p->d_buffer);
+            nap(100000);
+            for (int i = 0; i <= round; ++i) product(p, p->d_buffer);
         } else {
             settle(p);
             steady(p, "steady");
@@ -647,6 +649,12 @@ static void reset(void)
         dispose(next);
         nap(20000);
     }
+    /* So many other patterns that those from before a reset are dropped. */
+    for (int i = 0; cusparse_count && i < 1100; ++i) {
+        Problem *p = problem(30, 40, 60);
+        product(p, p->d_buffer);
+    }
+    nap(100000);
     say("uses of what a reset took", of_driver("uses of what a reset took"));
     say("freed twice", of_driver("freed twice"));
 }

@@ -54,10 +54,11 @@ std::atomic<int> broken{0};
 std::mutex& memory_lock = made_lock();
 struct Block {
     u64 bytes;
+    bool is_of_host = false;
     std::atomic<int> readers{0};
 };
 std::map<u64, Block>& memory = *new std::map<u64, Block>;
-// Addresses that a reset took, by size: they are given out again.
+// Addresses on the device that a reset took, by size: they are given out again.
 std::multimap<u64, u64>& taken = *new std::multimap<u64, u64>;
 constexpr u64 PAGE = 4096;
 
@@ -407,7 +408,9 @@ int cuDevicePrimaryCtxReset_v2(int)
         if (block.bytes >= PAGE) {
             mprotect((void*)address, block.bytes, PROT_NONE);
         }
-        taken.emplace(block.bytes, address);
+        if (!block.is_of_host) {
+            taken.emplace(block.bytes, address);
+        }
     }
     memory.clear();
     return SUCCESS;
@@ -504,7 +507,15 @@ int cuMemFree_v2(u64 address)
     std::free((void*)address);
     return SUCCESS;
 }
-int cuMemHostAlloc(void** address, size_t bytes, unsigned) { return cuMemAlloc_v2((u64*)address, bytes); }
+int cuMemHostAlloc(void** address, size_t bytes, unsigned)
+{
+    const int answer = cuMemAlloc_v2((u64*)address, bytes);
+    std::lock_guard<std::mutex> lock(memory_lock);
+    if (answer == SUCCESS) {
+        memory[(u64)*address].is_of_host = true;
+    }
+    return answer;
+}
 int cuMemFreeHost(void* address) { return cuMemFree_v2((u64)address); }
 int cuMemHostGetDevicePointer_v2(u64* device, void* host, unsigned)
 {
