@@ -1,5 +1,8 @@
 """Products with a line for y, further outputs and dot products."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -155,6 +158,24 @@ def test_a_freed_operator_has_no_epilogues(grid):
     assert not operator._epilogues
     with pytest.raises(sparsight.SparsightError, match="freed"):
         operator.matvec(np.ones(900), epilogue="s")
+
+
+def test_freeing_the_transpose_frees_the_epilogues_of_both(grid):
+    operator = sparsight.plan(grid, transpose=True).prepare("cpu")
+    for one in (operator, operator.T):
+        one.matvec(np.ones(900), epilogue="s")
+    compiled = [product for one in (operator, operator.T) for product in one._epilogues.values()]
+    operator.T.free()
+    assert len(compiled) == 2 and not operator._epilogues and not operator.T._epilogues
+    for one in (operator, operator.T):
+        with pytest.raises(sparsight.SparsightError, match="freed"):
+            one.matvec(np.ones(900), epilogue="s")
+    # What is gone is not kept by the other.
+    operator = sparsight.plan(grid, transpose=True).prepare("cpu")
+    turned, gone = operator.T, weakref.ref(operator)
+    del operator
+    gc.collect()
+    assert gone() is None and float(turned.matvec(np.ones(900), epilogue="s").sum()) > 0
 
 
 def test_a_matrix_without_entries_still_has_its_line():
