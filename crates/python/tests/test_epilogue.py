@@ -2,12 +2,15 @@
 
 import gc
 import weakref
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import sparsight
+from sparsight._distributed import DistributedOperator
+from sparsight._ranks import RankOperator
 
 RECIPES = ["stencil2d,n=40", "power-law,n=3000", "arrow,n=900", "fem,n=6"]
 
@@ -176,6 +179,20 @@ def test_freeing_the_transpose_frees_the_epilogues_of_both(grid):
     del operator
     gc.collect()
     assert gone() is None and float(turned.matvec(np.ones(900), epilogue="s").sum()) > 0
+
+
+@pytest.mark.parametrize("kind", [DistributedOperator, RankOperator])
+def test_operators_of_several_gpus_refuse_epilogues_and_say_what_to_do(grid, kind):
+    core = SimpleNamespace(index=0, own_lengths=(900, 900), own=lambda *_: None)
+    operator = kind(core, sparsight.plan(grid)._matrix, *([None] if kind is RankOperator else []))
+    x, y = np.ones(900), np.empty(900)
+    for refused in (
+        lambda: operator.matvec(x, out=y, epilogue="s * d[i]", d=x),
+        lambda: operator.matvec_dot(x, y, [x]),
+    ):
+        with pytest.raises(sparsight.SparsightError, match="on one GPU, and not on several") as why:
+            refused()
+        assert "multiply()" in why.value.hint
 
 
 def test_a_matrix_without_entries_still_has_its_line():
