@@ -1,10 +1,16 @@
 """Products with a line for y, further outputs and dot products."""
 
+import gc
+import weakref
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import sparsight
+from sparsight._distributed import DistributedOperator
+from sparsight._ranks import RankOperator
 
 RECIPES = ["stencil2d,n=40", "power-law,n=3000", "arrow,n=900", "fem,n=6"]
 
@@ -155,6 +161,38 @@ def test_a_freed_operator_has_no_epilogues(grid):
     assert not operator._epilogues
     with pytest.raises(sparsight.SparsightError, match="freed"):
         operator.matvec(np.ones(900), epilogue="s")
+
+
+def test_freeing_the_transpose_frees_the_epilogues_of_both(grid):
+    operator = sparsight.plan(grid, transpose=True).prepare("cpu")
+    for one in (operator, operator.T):
+        one.matvec(np.ones(900), epilogue="s")
+    compiled = [product for one in (operator, operator.T) for product in one._epilogues.values()]
+    operator.T.free()
+    assert len(compiled) == 2 and not operator._epilogues and not operator.T._epilogues
+    for one in (operator, operator.T):
+        with pytest.raises(sparsight.SparsightError, match="freed"):
+            one.matvec(np.ones(900), epilogue="s")
+    # What is gone is not kept by the other.
+    operator = sparsight.plan(grid, transpose=True).prepare("cpu")
+    turned, gone = operator.T, weakref.ref(operator)
+    del operator
+    gc.collect()
+    assert gone() is None and float(turned.matvec(np.ones(900), epilogue="s").sum()) > 0
+
+
+@pytest.mark.parametrize("kind", [DistributedOperator, RankOperator])
+def test_operators_of_several_gpus_refuse_epilogues_and_say_what_to_do(grid, kind):
+    core = SimpleNamespace(index=0, own_lengths=(900, 900), own=lambda *_: None)
+    operator = kind(core, sparsight.plan(grid)._matrix, *([None] if kind is RankOperator else []))
+    x, y = np.ones(900), np.empty(900)
+    for refused in (
+        lambda: operator.matvec(x, out=y, epilogue="s * d[i]", d=x),
+        lambda: operator.matvec_dot(x, y, [x]),
+    ):
+        with pytest.raises(sparsight.SparsightError, match="on one GPU, and not on several") as why:
+            refused()
+        assert "multiply()" in why.value.hint
 
 
 def test_a_matrix_without_entries_still_has_its_line():

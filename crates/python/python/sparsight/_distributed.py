@@ -112,6 +112,16 @@ class OnSeveralGpus(Products):
     def _no_transpose(cls, instead=""):
         return SparsightError("A^T is not dealt out with A", instead + cls._of_its_own)
 
+    def matvec_dot(self, *_: Any, **__: Any) -> Any:
+        """Not supported: dot products are sums over those of the pieces."""
+        raise self._no_epilogue()
+
+    def _no_epilogue(self):
+        return SparsightError(
+            "epilogues and dot products are computed on one GPU, and not on several",
+            "multiply() gives the pieces of y: update each with CuPy or torch, and add up their dot products",
+        )
+
     def free(self) -> None:
         """Gives the memory of the matrix back now, on all its GPUs; also at the end of ``with op:``. Pieces keep theirs. Of several
         processes, all do it.
@@ -157,8 +167,8 @@ class DistributedOperator(OnSeveralGpus):
         """Memory of the matrix on each GPU, with buffers of the exchange, without x and y, in bytes."""
         return tuple(self._core.memory_bytes)
 
-    def matvec(self, x: Any, out: Any = None, alpha: float = 1.0, beta: float = 0.0) -> Any:
-        """y = alpha A x + beta y with vectors on the host.
+    def matvec(self, x: Any, out: Any = None, alpha: float = 1.0, beta: float = 0.0, **epilogue: Any) -> Any:
+        """y = alpha A x + beta y with vectors on the host; an ``epilogue`` is refused.
 
         Parameters
         ----------
@@ -180,6 +190,8 @@ class DistributedOperator(OnSeveralGpus):
         SparsightError
             A GPU that failed, or did not do its part within a minute: the operator cannot be used any more.
         """
+        if epilogue:
+            raise self._no_epilogue()
         if getattr(x, "ndim", 1) == 2 and x.shape[1] == 1:
             return of_column(x, lambda vector: self.matvec(vector, out, alpha, beta))
         return _vectors.kind_of(x).multiply(self, x, out, alpha, beta, None)

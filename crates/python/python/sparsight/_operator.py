@@ -117,6 +117,8 @@ class Operator(Products):
         self._multiply_on_device = core.multiply_on_device
         self._turned, self._order, self._transposed, self._unplanned = turned, order, None, unplanned
         self._epilogues = {}
+        # This and those of A^T, which are freed together.
+        self._twins = weakref.WeakSet([self])
         self._changing = threading.Lock()
         self._number = next(_numbers)
         numbered[self._number] = self
@@ -315,6 +317,8 @@ class Operator(Products):
         if self._transposed is None:
             core, matrix = self._turned
             self._transposed = Operator(core, matrix, (self._core, self._matrix))
+            self._transposed._twins = self._twins
+            self._twins.add(self._transposed)
         return self._transposed
 
     def _prepare_transpose(self):
@@ -414,12 +418,8 @@ class Operator(Products):
 
         A CUDA graph into which a product was captured must not be replayed after this, nor after the operator is gone.
         """
-        twins: list[Operator] = []
-        twin: Operator | None = self
-        while twin is not None and all(twin is not other for other in twins):
+        for twin in list(self._twins):
             _epilogue.free(twin)
-            twins.append(twin)
-            twin = twin._transposed
         self._core.free()
         self._unplanned = None
         if self._turned is not None:
