@@ -113,9 +113,32 @@ impl<T: Scalar> Compiled<T> {
         for (output, at) in outputs.iter().zip(written) {
             arrays::check(&output.name, at.cast::<T>().cast_const(), self.nrows)?;
         }
+        self.check_dots(arrays, given, written)?;
         let vectors = array::from_fn(|at| given.get(at).map_or(std::ptr::null(), |at| at.cast()));
         let outputs = array::from_fn(|at| written.get(at).map_or(std::ptr::null_mut(), |at| at.cast()));
         Ok((arrays.x.cast(), arrays.y.cast(), vectors, outputs))
+    }
+
+    /// Refuses dot products that would be stored within a vector, whose entries need not have their size.
+    fn check_dots(
+        &self,
+        arrays: Arrays,
+        vectors: &[*const c_void],
+        outputs: &[*mut c_void],
+    ) -> Result<(), Failure> {
+        let count = self.epilogue().dots().len();
+        arrays::check("dots", arrays.dots.cast_const(), count)?;
+        let dots = (arrays.dots.cast_const().cast::<u8>(), count * size_of::<f64>());
+        let bytes_of = |rows: usize| rows * size_of::<T>();
+        let of_rows = vectors.iter().copied().chain(outputs.iter().map(|at| at.cast_const()));
+        let of_rows = of_rows.chain([arrays.y.cast_const()]).map(|at| (at, self.nrows));
+        for (at, entries) in of_rows.chain([(arrays.x, self.ncols)]) {
+            disjoint((at.cast::<u8>(), bytes_of(entries)), dots).map_err(|_| {
+                Failure::bad_argument("dots shares memory with x, y or another vector")
+                    .hinted("give an array of doubles of its own")
+            })?;
+        }
+        Ok(())
     }
 
     /// Vectors on the host.
@@ -183,7 +206,6 @@ impl<T: Scalar> Compiled<T> {
         let numbers = if (0..names).all(is_placed) { 0 } else { names };
         // SAFETY: as the caller promises.
         let numbers = unsafe { arrays::read("scalars", arrays.scalars, numbers)? };
-        arrays::check("dots", arrays.dots.cast_const(), epilogue.dots().len())?;
         let (n, address) = (self.nrows, |at: *const T| at.addr() as u64);
         // SAFETY: as the caller promises. NULL is the default stream of CUDA, which always exists.
         let (x, y, stream) = unsafe {

@@ -246,7 +246,8 @@ def test_candidates_are_ranked_by_an_iteration_of_a_solver(grid):
     best = advice.best
     assert advice.iteration == {"name": "cg"} and advice.products == 1000
     assert best.iteration_low_s <= best.iteration_s <= best.iteration_high_s
-    assert best.predicted_s == best.in_products_s < best.iteration_s and best.launches == 2
+    # In a graph a product takes less than by itself.
+    assert 0 < best.in_products_s < best.predicted_s < best.iteration_s and best.launches == 2
     assert abs(best.in_all_s - best.conversion_s - 1000 * best.iteration_s) < 1e-9
     assert "an iteration of cg" in str(advice) and "of it in products" in str(advice)
     assert "iteration_s" in advice.to_pandas().columns
@@ -261,7 +262,7 @@ def test_an_iteration_with_the_transpose_names_a_candidate_for_it():
     advice = sparsight.advise(wide, device="nvidia-h200", iteration="pdhg")
     turned = advice.iteration["transposed"]
     assert turned["id"] in str(advice) and turned["low_s"] <= turned["predicted_s"] <= turned["high_s"]
-    assert abs(advice.best.in_products_s - advice.best.predicted_s - turned["predicted_s"]) < 1e-12
+    assert advice.best.predicted_s < advice.best.in_products_s < advice.best.predicted_s + turned["predicted_s"]
 
 
 def test_iterations_that_do_not_exist_are_refused(grid):

@@ -659,6 +659,22 @@ fn an_epilogue_computes_y_outputs_and_dot_products_and_sees_other_values() {
         ss_epilogue_multiply(epilogue, x, at, vectors, outputs, scalars, null(), dots, null_mut())
     };
     refused(code, SS_BAD_ARGUMENT, "host's memory");
+    // Results within a vector: from its beginning on, from its last entry on, and up to its first.
+    let mut w = vec![5.0; ROWS];
+    let last = x.as_ptr().cast_mut().wrapping_add(ROWS - 1);
+    for dots in [w.as_mut_ptr(), at.cast(), last, d.as_ptr().cast_mut().wrapping_sub(1)] {
+        let outputs = [w.as_mut_ptr().cast::<c_void>()];
+        let (x, vectors, outputs, scalars) =
+            (address(&x), vectors.as_ptr(), outputs.as_ptr(), scalars.as_ptr());
+        // SAFETY: a handle, and vectors that are long enough; the results are refused before they are written.
+        let code = unsafe { ss_epilogue_multiply_host(epilogue, x, at, vectors, outputs, scalars, dots) };
+        refused(code, SS_BAD_ARGUMENT, "dots shares memory with x, y or another vector");
+        // SAFETY: likewise.
+        let code = unsafe {
+            ss_epilogue_multiply(epilogue, x, at, vectors, outputs, scalars, null(), dots, null_mut())
+        };
+        refused(code, SS_BAD_ARGUMENT, "dots shares memory with x, y or another vector");
+    }
     for (words, why) in [
         ([None, None, None, None, None], "line is NULL"),
         ([Some(c"s; y = 0"), None, None, None, None], "one expression of C"),

@@ -138,7 +138,8 @@ class Plan:
             that was made for a GPU is planned again: from the processor's calibration (:func:`calibrate`) if there is one, else CSR as
             it is; :attr:`Operator.candidate` says what runs.
         try_ : int or "auto"
-            Runs so many candidates for some milliseconds each and takes the fastest. The second is the one that may gain most by what
+            Runs so many candidates for some milliseconds each and takes the fastest; of a plan with ``iteration``, that of the fastest
+            iteration, with the product as measured and the rest as predicted. The second is the one that may gain most by what
             the first took, and so on. ``"auto"``: as many as are worth it for the products that :func:`plan` was told of: each
             while what it may be expected to gain is more than it costs.
         candidate : str, optional

@@ -5,10 +5,9 @@
 //! products of a measured batch do.
 
 use super::{Advice, Advised, Advisor, put_known_first};
-use crate::model_name::ModelName;
 use crate::{Error, Objective, Profile};
 use serde::Serialize;
-use sparsight_kernels::{Candidate, DeviceFacts, DeviceKind, Execution, THREADS_AT_ONCE, compulsory_bytes};
+use sparsight_kernels::{Candidate, DeviceFacts, DeviceKind, THREADS_AT_ONCE, compulsory_bytes};
 use sparsight_matrix::{Bytes, Dtype, Features, Seconds};
 use sparsight_model::{InLaunch, IteratedProduct, Iteration, IterationCost, Prediction};
 
@@ -49,7 +48,8 @@ impl Advisor<'_> {
     /// let (profile, objective) = (Profile::shipped("nvidia-h200")?, Objective::default());
     /// let advice = Advisor::new(&profile).advise_iteration((&features, None), Dtype::F64, &objective, Iteration::Cg)?;
     /// let time = advice.ranked[0].iteration.unwrap();
-    /// assert!(time.in_products == advice.ranked[0].prediction.time && time.in_products < time.time);
+    /// // In a graph a product takes less than by itself.
+    /// assert!(time.in_products < advice.ranked[0].prediction.time && time.in_products < time.time);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -123,8 +123,7 @@ impl Advisor<'_> {
 fn cost(profile: &Profile) -> IterationCost {
     let facts = &profile.device.facts;
     let launch_s = profile.launch_here.unwrap_or(facts.launch_s);
-    let sequential = profile.cut_cost(ModelName::Best, Execution::Sequential, Seconds(1e-5));
-    IterationCost::new(&DeviceFacts { launch_s, ..facts.clone() }, &sequential)
+    IterationCost::new(&DeviceFacts { launch_s, ..facts.clone() })
 }
 
 /// Without those of our candidates that add by atomics, if there are others: a solver that is run twice is to take the same way.
@@ -149,11 +148,12 @@ fn iterated<'a>(advised: &'a Advised, features: &Features, kind: DeviceKind) -> 
 fn in_launch(candidate: &Candidate, features: &Features, kind: DeviceKind) -> InLaunch {
     let (kernel, is_gpu) = (candidate.kernel, kind.is_gpu());
     let epilogue = !is_gpu || kernel.shares_a_launch();
-    let threads = kernel.thread_blocks(candidate.block, features).ceil() * f64::from(candidate.block);
+    let blocks = kernel.thread_blocks(candidate.block, features).ceil();
     InLaunch {
         epilogue,
         dots: epilogue && !(is_gpu && kernel.shares_rows(features)),
-        block_sums: is_gpu && threads > THREADS_AT_ONCE as f64,
+        block_sums: is_gpu && blocks * f64::from(candidate.block) > THREADS_AT_ONCE as f64,
+        blocks: blocks as u64,
     }
 }
 
@@ -190,6 +190,7 @@ mod tests {
             let ranked: Vec<_> = by_product.ranked.iter().filter(|one| is_ranked(one)).collect();
             assert!(ranked.len() == advice.ranked.len() && ranked.len() < by_product.ranked.len());
             let time = |one: &Advised| one.iteration.unwrap().time;
+            let launch = Profile::shipped("nvidia-h200").unwrap().device.facts.launch_s.0;
             // The first may be one of which more is known.
             assert!(advice.ranked[1..].windows(2).all(|two| time(&two[0]) <= time(&two[1])), "{recipe}");
             for one in ranked {
@@ -197,7 +198,7 @@ mod tests {
                 assert_eq!(one.prediction, other.prediction);
                 let iterated = other.iteration.unwrap();
                 let many = if iteration == Iteration::Bicgstab { 2.0 } else { 1.0 };
-                assert!(iterated.in_products.0 >= many * one.prediction.time.0);
+                assert!(iterated.in_products.0 > many * (one.prediction.time.0 - launch));
                 assert!(iterated.low <= iterated.time && iterated.time <= iterated.high);
             }
             let verdict = advice.verdict(None).unwrap();
@@ -221,9 +222,9 @@ mod tests {
         assert_eq!([ours, segmented, vendors].map(launches), [2, 3, 3]);
         // Four threads a row are more than run at once: a launch behind them adds up the sums of their blocks.
         assert_eq!(launches("csr-vector/t4/b256/f64"), 3);
-        let launch = Profile::shipped("nvidia-h200").unwrap().device.facts.launch_s.0;
+        // By hand: a launch behind takes 1.2 us, and 0.5 us of the other are for 3 dot products of 352 thread blocks.
         for id in [segmented, vendors] {
-            assert!(beside(id) - beside(ours) > launch, "{id}");
+            assert!(beside(id) - beside(ours) > 0.7e-6, "{id}");
         }
     }
 
@@ -236,8 +237,11 @@ mod tests {
         assert!(
             best.memory == alone.memory && best.preparation > alone.preparation && turned.memory_bytes.0 > 0
         );
+        // Each is shorter in a graph, by less than a launch.
         let sum = best.prediction.time.0 + turned.prediction.time.0;
-        assert!((best.iteration.unwrap().in_products.0 / sum - 1.0).abs() < 1e-12);
+        let shorter = sum - best.iteration.unwrap().in_products.0;
+        let launch = Profile::shipped("nvidia-h200").unwrap().device.facts.launch_s.0;
+        assert!(0.0 < shorter && shorter < 2.0 * launch, "{shorter}");
         let in_all = best.preparation.unwrap().0 + 1000.0 * best.iteration.unwrap().time.0;
         assert!((best.in_all(1000).0 / in_all - 1.0).abs() < 1e-12);
     }

@@ -29,7 +29,7 @@ use crate::{Error, Profile};
 use serde::Serialize;
 use sparsight_kernels::{Candidate, DeviceKind, feasible, useful_bytes};
 use sparsight_matrix::{Bytes, Dtype, Features, Infeasible, Limits, Seconds};
-use sparsight_model::{IterationTime, PlacementRule, Prediction, RowLengthRule};
+use sparsight_model::{Iteration, IterationTime, PlacementRule, Prediction, RowLengthRule};
 use std::fmt;
 
 /// The question.
@@ -117,6 +117,26 @@ impl Advised {
     /// Time by which it is ranked: of an iteration where candidates are ranked by these, else of a product.
     pub fn ranked_by(&self) -> Seconds {
         self.iteration.map_or(self.prediction.time, |iteration| iteration.time)
+    }
+
+    /// The same with its interval.
+    pub(crate) fn predicted(&self) -> Prediction {
+        let own = self.prediction.clone();
+        let of = |time: IterationTime| Prediction {
+            time: time.time,
+            low: time.low,
+            high: time.high,
+            ..own.clone()
+        };
+        self.iteration.map_or_else(|| own.clone(), of)
+    }
+
+    /// The same if a product takes `product`: of an iteration the rest stays as predicted. `iteration` is that of the advice.
+    pub(crate) fn with_product(&self, product: Seconds, iteration: Option<Iteration>) -> Seconds {
+        let Some((name, predicted)) = iteration.zip(self.iteration) else { return product };
+        let longer = f64::from(name.products_with_a()) * (product.0 - self.prediction.time.0);
+        // No iteration takes less than its product.
+        Seconds((predicted.time.0 + longer).max(product.0))
     }
 
     /// Conversion, upload and `products` products or iterations; a preparation that was not measured counts as nothing.

@@ -25,7 +25,7 @@ use sparsight_model::{NextRun, Prediction};
 pub struct TriedRun {
     /// The candidate.
     pub candidate: Candidate,
-    /// Expected time before the run.
+    /// Expected time before the run, of what the advice is ranked by: a product or an iteration.
     pub expected: Prediction,
     /// Measured time, or why it could not be run.
     pub outcome: Result<MeasuredPartition, Error>,
@@ -55,7 +55,7 @@ impl<T: Scalar> Fastest<T> {
 }
 
 /// Runs candidates of `advice` that `device` has, the first of the ranking first, and gives the one with the least time a product,
-/// prepared. What was measured tells what to expect of the others ([`Conditioned`](sparsight_model::Conditioned)), so the second is the one that may gain most and need
+/// prepared; if the advice is [by an iteration](crate::Advisor::advise_iteration), the least time of one, with the measured product and the rest as predicted. What was measured tells what to expect of the others ([`Conditioned`](sparsight_model::Conditioned)), so the second is the one that may gain most and need
 /// not be the second of the ranking. The vendor's routines are left out.
 ///
 /// What it takes: the preparation of each, one product on the host to hold each y to, and what the rule of `how` allows for
@@ -98,7 +98,7 @@ pub fn fastest<T: Scalar>(
     if ranked.is_empty() {
         return Err(nothing_to_run(device, advice));
     }
-    let mut trial = Trial::of(&ranked, tries);
+    let mut trial = Trial::of(&ranked, tries, advice.iteration.as_ref().map(|by| by.name));
     let x = random_x_for(a, how.seed)?;
     let right = RightAnswer::new(a, &x);
     let mut best: Option<Best<T>> = None;
@@ -121,8 +121,9 @@ pub fn fastest<T: Scalar>(
             (outcome, Seconds(spent)) = took(|| run(device, a, &partition, &right, how));
         }
         let outcome = outcome.map(|(product, measured)| {
-            if best.as_ref().is_none_or(|best| measured.timing.time < best.measured.timing.time) {
-                best = Some(Best { candidate, product: Some(product), measured });
+            let time = trial.ranked_by(&candidate, measured.timing.time);
+            if best.as_ref().is_none_or(|best| time < best.time) {
+                best = Some(Best { candidate, product: Some(product), time });
             }
             measured
         });
@@ -147,7 +148,10 @@ pub fn fastest<T: Scalar>(
         return Ok(Fastest { plan: whole(candidate), prepared: Prepared::new(product), runs, left });
     }
     // The fastest had to make room for another one: it is prepared again, or, if that fails now, the next fastest.
-    let time = |run: &TriedRun| run.outcome.as_ref().ok().map(|run| run.timing.time.0);
+    let time = |run: &TriedRun| {
+        let product = run.outcome.as_ref().ok()?.timing.time;
+        Some(trial.ranked_by(&run.candidate, product).0)
+    };
     let mut ran: Vec<(f64, Candidate)> =
         runs.iter().filter_map(|run| Some((time(run)?, run.candidate))).collect();
     ran.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -221,7 +225,8 @@ struct Best<T: Scalar> {
     candidate: Candidate,
     /// `None` where it had to make room for another one.
     product: Option<Box<dyn Product<T>>>,
-    measured: MeasuredPartition,
+    /// By which it is compared: of a product or an iteration.
+    time: Seconds,
 }
 
 fn run<T: Scalar>(

@@ -26,7 +26,7 @@ impl Advice {
             let found = ranked.iter().find(|one| one.candidate == *candidate);
             Plan::whole(a.nrows, *candidate, found.map(|one| one.prediction.time))
         };
-        let (mut trial, mut why) = (Trial::of(&ranked, Tries::Count(NonZeroUsize::MIN)), None);
+        let (mut trial, mut why) = (Trial::of(&ranked, Tries::Count(NonZeroUsize::MIN), None), None);
         let fits = first_that_fits(&mut trial, &mut why, |unseen| plan(unseen).prepare_resident(device, a))?;
         match fits {
             Some((candidate, prepared)) => Ok((plan(&candidate), prepared)),

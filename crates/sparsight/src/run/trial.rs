@@ -3,7 +3,7 @@
 use crate::advise::Advised;
 use sparsight_kernels::Candidate;
 use sparsight_matrix::{Infeasible, Seconds};
-use sparsight_model::{Conditioned, NextRun};
+use sparsight_model::{Conditioned, Iteration, NextRun};
 use std::num::NonZeroUsize;
 
 /// Number of candidates to run.
@@ -11,7 +11,7 @@ use std::num::NonZeroUsize;
 pub enum Tries {
     /// At most this many; if it is one, the first of the ranking is taken without a run.
     Count(NonZeroUsize),
-    /// As many as pay off for this many products to come: before each run, its expected gain over all of them is compared
+    /// As many as pay off for this many products, or iterations, to come: before each run, its expected gain over all of them is compared
     /// with the cost of preparing and running it. If no run pays off, only the first is run, or none if there is no other.
     WorthIt {
         /// y = A x to come.
@@ -29,6 +29,8 @@ const PRODUCTS_OF_A_TRY: f64 = 5.0;
 /// State of the trials.
 pub(super) struct Trial<'a> {
     ranked: &'a [&'a Advised],
+    /// In place of products; all times but those of runs are of it.
+    iteration: Option<Iteration>,
     pub(super) conditioned: Conditioned,
     tries: Tries,
     /// Products that were timed.
@@ -46,9 +48,21 @@ pub(super) enum Next {
 }
 
 impl<'a> Trial<'a> {
-    pub(super) fn of(ranked: &'a [&'a Advised], tries: Tries) -> Self {
-        let conditioned = Conditioned::new(ranked.iter().map(|one| (one.candidate, one.prediction.clone())));
-        Self { ranked, conditioned, tries, timed: 0, ended: 0, spent: Seconds(0.0) }
+    /// `iteration`: by which all are ranked, `None` by products.
+    pub(super) fn of(ranked: &'a [&'a Advised], tries: Tries, iteration: Option<Iteration>) -> Self {
+        let predicted =
+            |one: &&Advised| if iteration.is_some() { one.predicted() } else { one.prediction.clone() };
+        let conditioned = Conditioned::new(ranked.iter().map(|one| (one.candidate, predicted(one))));
+        Self { ranked, iteration, conditioned, tries, timed: 0, ended: 0, spent: Seconds(0.0) }
+    }
+
+    fn own(&self, candidate: &Candidate) -> Option<&'a Advised> {
+        self.ranked.iter().find(|one| one.candidate == *candidate).copied()
+    }
+
+    /// The time by which a candidate is ranked whose product takes `product`.
+    pub(super) fn ranked_by(&self, candidate: &Candidate, product: Seconds) -> Seconds {
+        self.own(candidate).map_or(product, |own| own.with_product(product, self.iteration))
     }
 
     /// Cost of trying one beside its preparation, seconds.
@@ -76,8 +90,7 @@ impl<'a> Trial<'a> {
         let cost = |candidate: &Candidate| match self.tries {
             Tries::Count(_) => Seconds(0.0),
             Tries::WorthIt { .. } => {
-                let own = self.ranked.iter().find(|one| one.candidate == *candidate);
-                let preparation = own.and_then(|one| one.preparation).unwrap_or_default();
+                let preparation = self.own(candidate).and_then(|one| one.preparation).unwrap_or_default();
                 Seconds(preparation.0 + self.of_a_run(candidate))
             }
         };
@@ -102,9 +115,9 @@ impl<'a> Trial<'a> {
         self.conditioned.next(fastest, 1, |_| Seconds(0.0))
     }
 
-    /// A candidate was timed; with its preparation left out, trying it took `spent`.
+    /// A product was timed; with its preparation left out, trying the candidate took `spent`.
     pub(super) fn took(&mut self, candidate: &Candidate, time: Seconds, spent: Seconds) {
-        self.conditioned.took(candidate, time);
+        self.conditioned.took(candidate, self.ranked_by(candidate, time));
         self.timed += 1;
         self.spent(spent);
     }
@@ -134,7 +147,7 @@ mod tests {
     use super::*;
     use crate::model_name::ModelName;
     use sparsight_matrix::Bytes;
-    use sparsight_model::Prediction;
+    use sparsight_model::{IterationTime, Prediction};
 
     /// Predicted to take `time_us`, within a quarter, after 1 ms of preparation.
     fn advised(id: &str, time_us: f64) -> Advised {
@@ -162,7 +175,7 @@ mod tests {
         let ranked: Vec<Advised> =
             [10.0, 10.2, 10.4].iter().zip(times).map(|(t, (id, _))| advised(id, *t)).collect();
         let ranked: Vec<&Advised> = ranked.iter().collect();
-        let mut trial = Trial::of(&ranked, tries);
+        let mut trial = Trial::of(&ranked, tries, None);
         let mut made: Vec<String> = Vec::new();
         loop {
             match trial.next() {
@@ -189,6 +202,41 @@ mod tests {
         assert!(left.is_some_and(|left| left.gain.0 < 1e-8), "{left:?}");
         let (all, left) = runs(Tries::WorthIt { products: u64::MAX }, &THREE);
         assert_eq!((all.len(), left), (3, None), "for ever");
+    }
+
+    /// The same as one of which an iteration takes `time_us`, so much longer that a product saves less than its launches cost.
+    fn iterated(id: &str, product_us: f64, time_us: f64) -> Advised {
+        let of = advised(id, time_us).prediction;
+        let iteration = IterationTime {
+            time: of.time,
+            low: of.low,
+            high: of.high,
+            in_products: Seconds(1e-6 * product_us),
+            launches: 2,
+            bytes: Bytes(0),
+        };
+        Advised { iteration: Some(iteration), ..advised(id, product_us) }
+    }
+
+    #[test]
+    fn candidates_are_compared_by_the_iteration_with_the_product_that_was_measured() {
+        let (ours, behind) = ("csr-vector/t8/b128/f64", "coo/b128/f64");
+        // Behind the second a launch of 3 us.
+        let ranked = [iterated(ours, 10.0, 15.0), iterated(behind, 10.0, 18.0)];
+        let ranked: Vec<&Advised> = ranked.iter().collect();
+        let mut trial = Trial::of(&ranked, Tries::Count(NonZeroUsize::new(2).unwrap()), Some(Iteration::Cg));
+        for (id, product) in [(ours, 12e-6), (behind, 10e-6)] {
+            let Next::Run(candidate) = trial.next() else { panic!("two are run") };
+            assert_eq!(candidate.to_string(), id);
+            trial.took(&candidate, Seconds(product), Seconds(4e-3));
+        }
+        let (fastest, time) = trial.conditioned.fastest().unwrap();
+        assert_eq!(fastest.to_string(), ours, "17 us an iteration, and not 18");
+        assert!((time.0 / 17e-6 - 1.0).abs() < 1e-9, "{time:?}");
+        assert_eq!(trial.ranked_by(&fastest, Seconds(12e-6)), time);
+        // Two products an iteration count twice.
+        let twice = Trial::of(&ranked, Tries::WorthIt { products: 1 }, Some(Iteration::Bicgstab));
+        assert!((twice.ranked_by(&fastest, Seconds(12e-6)).0 / 19e-6 - 1.0).abs() < 1e-9);
     }
 
     #[test]

@@ -52,7 +52,7 @@ pub fn verify<T: Scalar>(
 ) -> Result<Verified, DeviceError> {
     let runs_here = |one: &&Advised| device.runs(one.candidate.kernel).is_ok();
     let ranked: Vec<&Advised> = advice.ranked.iter().filter(runs_here).collect();
-    let mut trial = Trial::of(&ranked, tries);
+    let mut trial = Trial::of(&ranked, tries, None);
     let mut measured = BTreeMap::new();
     let (mut clock, mut far) = (None, 0);
     let (all, products) = match tries {
