@@ -20,7 +20,7 @@ use crate::profile::{GridName, ProfileFolder, ProfiledDevice, cached_folder};
 use crate::{Error, Profile};
 use sparsight_device::Device;
 use sparsight_kernels::{DeviceFacts, DeviceKind, Format};
-use sparsight_matrix::gallery::{self, Recipe};
+use sparsight_matrix::gallery::Recipe;
 use sparsight_matrix::{Bytes, Csr, Dtype, Features};
 use sparsight_model::Variant;
 use std::fs;
@@ -39,11 +39,6 @@ pub fn cpu_calibration_folder(facts: &DeviceFacts) -> Option<PathBuf> {
 /// The recipes of [`CPU_CALIBRATION_MATRICES`].
 fn cpu_calibration_recipes() -> impl Iterator<Item = Recipe> {
     CPU_CALIBRATION_MATRICES.lines().map(|recipe| recipe.parse().expect("recipes of the gallery"))
-}
-
-/// The name of a generated matrix in records.
-fn name_of(recipe: &Recipe) -> String {
-    format!("{}{recipe}", gallery::PREFIX)
 }
 
 /// The benchmark matrices with which a processor is calibrated.
@@ -65,7 +60,7 @@ impl Profile {
         let profile = Self::load(folder).ok()?;
         let is_quiet = profile.device.provenance.noise.is_none();
         let trained_on = &profile.models.index.trained_on;
-        let is_complete = cpu_calibration_recipes().all(|recipe| trained_on.contains(&name_of(&recipe)));
+        let is_complete = cpu_calibration_recipes().all(|recipe| trained_on.contains(&recipe.to_string()));
         let knows_all = dtypes.iter().all(|dtype| profile.was_calibrated_in(*dtype));
         (is_quiet && is_complete && knows_all).then_some(profile)
     }
@@ -185,7 +180,7 @@ fn measure_matrices(
     corpus.begin()?;
     let (mut new, total) = (0, CPU_CALIBRATION_MATRICES.lines().count());
     for (at, recipe) in cpu_calibration_recipes().enumerate() {
-        let name = name_of(&recipe);
+        let name = recipe.to_string();
         watcher(Event::Matrix { at, total, name: &name })?;
         let lacks = |dtype: &&Dtype| !corpus.records().iter().any(|r| r.matrix == name && r.dtype == **dtype);
         let missing: Vec<Dtype> = dtypes.iter().filter(lacks).copied().collect();
