@@ -59,14 +59,7 @@ impl Failure {
 impl From<DeviceError> for Failure {
     fn from(error: DeviceError) -> Self {
         let code = match &error {
-            DeviceError::NoDriver
-            | DeviceError::LoaderPath { .. }
-            | DeviceError::NoSuchDevice { .. }
-            | DeviceError::NoSuchPart { .. }
-            | DeviceError::NoNvrtc { .. }
-            | DeviceError::NoHip { .. }
-            | DeviceError::NoHiprtc { .. }
-            | DeviceError::NoVendor { .. } => SS_NO_GPU,
+            error if error.is_missing() => SS_NO_GPU,
             DeviceError::Infeasible(_) | DeviceError::CannotRun { .. } => SS_INFEASIBLE,
             DeviceError::Matrix(error) => return error.clone().into(),
             DeviceError::Length { .. }

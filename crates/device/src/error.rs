@@ -185,6 +185,22 @@ pub enum DeviceError {
 }
 
 impl DeviceError {
+    /// Returns whether a GPU, its driver, or a library that it needs is not here.
+    pub fn is_missing(&self) -> bool {
+        matches!(
+            self,
+            Self::NoDriver
+                | Self::LoaderPath { .. }
+                | Self::NoSuchDevice { .. }
+                | Self::NoSuchPart { .. }
+                | Self::NoNvrtc { .. }
+                | Self::NoHip { .. }
+                | Self::NoHiprtc { .. }
+                | Self::NoNccl { .. }
+                | Self::NoVendor { .. }
+        )
+    }
+
     /// A hint on what the user can do, if there is one.
     pub fn hint(&self) -> Option<&'static str> {
         match self {

@@ -77,15 +77,7 @@ impl From<Failure> for PyErr {
 impl From<DeviceError> for Failure {
     fn from(error: DeviceError) -> Self {
         let kind = match &error {
-            DeviceError::NoDriver
-            | DeviceError::LoaderPath { .. }
-            | DeviceError::NoSuchDevice { .. }
-            | DeviceError::NoSuchPart { .. }
-            | DeviceError::NoNvrtc { .. }
-            | DeviceError::NoHip { .. }
-            | DeviceError::NoHiprtc { .. }
-            | DeviceError::NoNccl { .. }
-            | DeviceError::NoVendor { .. } => Kind::NoGpu,
+            error if error.is_missing() => Kind::NoGpu,
             DeviceError::Infeasible(_) => Kind::Infeasible,
             DeviceError::Matrix(error) => return error.clone().into(),
             DeviceError::Length { .. } => Kind::BadVector,

@@ -32,29 +32,20 @@ use pyo3::prelude::*;
 #[pymodule(gil_used = false)]
 mod _core {
     #[pymodule_export]
-    use super::advice::{Advice, advise};
-    #[pymodule_export]
-    use super::devices::{calibrate, gpu_of, profiles, search_libraries_in, unknown_gpu};
-    #[pymodule_export]
-    use super::distributed::{Distributed, prepare_distributed};
-    #[pymodule_export]
-    use super::epilogue::{EpilogueProduct, with_epilogue};
-    #[pymodule_export]
-    use super::forked::refuse_in_child;
-    #[pymodule_export]
-    use super::matrix::{Matrix, generate, read, read_stream};
-    #[pymodule_export]
-    use super::on_gpus::on_gpus;
-    #[pymodule_export]
-    use super::pieces::Piece;
-    #[pymodule_export]
-    use super::prepared::{Prepared, prepare, prepare_identity};
-    #[pymodule_export]
-    use super::program::run_program;
-    #[pymodule_export]
-    use super::ranks::{Rank, nccl_identity, prepare_rank};
-    #[pymodule_export]
-    use super::resident::prepare_resident;
+    use super::{
+        advice::{Advice, advise},
+        devices::{calibrate, gpu_of, profiles, search_libraries_in, unknown_gpu},
+        distributed::{Distributed, prepare_distributed},
+        epilogue::{EpilogueProduct, with_epilogue},
+        forked::refuse_in_child,
+        matrix::{Matrix, generate, read, read_stream},
+        on_gpus::on_gpus,
+        pieces::Piece,
+        prepared::{Prepared, prepare, prepare_identity},
+        program::run_program,
+        ranks::{Rank, nccl_identity, prepare_rank},
+        resident::prepare_resident,
+    };
 
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");

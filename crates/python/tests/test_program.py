@@ -74,7 +74,7 @@ def test_models_beside_the_program_answer_byte_by_byte_as_those_within_it():
     named = os.environ.get("SPARSIGHT_PROGRAM")
     if not named:
         pytest.skip("SPARSIGHT_PROGRAM names no program")
-    for recipe in ("fem", "powerlaw,n=20000", "stencil2d,n=300"):
+    for recipe in ("fem", "power-law,n=20000", "stencil2d,n=300"):
         for device in ("nvidia-h200", "nvidia-h100"):
             words = ["advise", f"gallery:{recipe}", "--device", device, "--json"]
             assert ran(*words).stdout == ran(*words, by=[named]).stdout != "", (recipe, device)

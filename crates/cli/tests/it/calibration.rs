@@ -1,5 +1,5 @@
 //! `calibrate`, data sheets and profiles that answer with another device's predictions, from what two shipped GPUs have measured.
-//! The whole calibration of a processor is in `scripts/test-end-to-end`, by the release program: it takes a minute in a debug build.
+//! The whole calibration of a processor is in `scripts/test-end-to-end`, by a release build: it takes a minute in a debug build.
 
 use crate::support::{json, made_up_profile, run, sparsight, spawn};
 use serde_json::Value;

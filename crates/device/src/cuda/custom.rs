@@ -3,7 +3,7 @@
 use super::compiler::compile_with;
 use super::module::Module;
 use super::{Cuda, CudaGpu};
-use crate::gpu::{DeviceArray, Gpu, LaunchShape, MAX_ARGS, Module as _, Parameters};
+use crate::gpu::{BatchRequest, DeviceArray, Gpu, LaunchShape, MAX_ARGS, Module as _, Parameters};
 use crate::timing::{Batch, Caches};
 use crate::{DeviceError, Stream};
 use std::sync::Arc;
@@ -96,7 +96,7 @@ impl CustomKernel {
         move |products| {
             // SAFETY: as the caller promises.
             let mut launch = || unsafe { self.module.queue(0, shape, &words, None) };
-            let time = self.gpu.timer()?.time(products, 1, caches, &[], &mut launch)?;
+            let time = self.gpu.timer()?.time(BatchRequest::alone(products, caches), &mut launch)?;
             Ok(Batch { time, clock: Gpu::clock(self.gpu.as_ref()) })
         }
     }

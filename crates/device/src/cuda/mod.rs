@@ -50,10 +50,10 @@ pub use part::PartSizes;
 pub use row_lengths::{QueuedCount, RowLengthCounter, RowLengthSummary};
 
 use crate::gpu::{
-    BatchTimer, ConvertOn, DeviceMatrix, Extent, Fence, Gpu, GpuDevice, Memory, Module as GpuModule, Vectors,
-    VendorProduct, available_bytes, launch_cost, measure_rates,
+    BatchRequest, BatchTimer, ConvertOn, DeviceMatrix, Fence, Gpu, GpuDevice, Memory, Module as GpuModule,
+    Vectors, VendorProduct, available_bytes, launch_cost, measure_rates,
 };
-use crate::timing::{Caches, Clock, StoppingRule};
+use crate::timing::{Clock, StoppingRule};
 use crate::vendor::{library_of, prepared};
 use crate::{Device, DeviceError, LoadRequest, Operand, Product, Stream};
 use context::{Context, named};
@@ -379,13 +379,10 @@ impl Gpu for CudaGpu {
 
     fn time(
         &self,
-        products: u32,
-        entries: u32,
-        caches: Caches,
-        touched: &[Extent],
+        batch: BatchRequest<'_>,
         product: &mut dyn FnMut() -> Result<(), DeviceError>,
     ) -> Result<Seconds, DeviceError> {
-        self.timer()?.time(products, entries, caches, touched, product)
+        self.timer()?.time(batch, product)
     }
 
     fn clock(&self) -> Option<Clock> {
@@ -400,12 +397,11 @@ impl Gpu for CudaGpu {
         &self,
         routine: Vendor,
         matrix: &DeviceMatrix,
-        dtype: Dtype,
         vectors: &Vectors,
     ) -> Result<Box<dyn VendorProduct>, DeviceError> {
         let library = library_of(&self.library, || Library::open(&self.context))?;
         // SAFETY: as the caller promises.
-        unsafe { prepared(&library, routine, matrix, dtype, vectors) }
+        unsafe { prepared(&library, routine, matrix, vectors) }
     }
 }
 

@@ -16,7 +16,7 @@
 
 use super::driver::Driver;
 use super::shared_words::SharedWords;
-use super::{DeviceArray, Extent, LaunchShape, Memory, Module};
+use super::{BatchRequest, DeviceArray, Extent, LaunchShape, Memory, Module};
 use crate::DeviceError;
 use crate::timing::Caches;
 use sparsight_kernels::HELPER_BLOCK;
@@ -126,17 +126,14 @@ impl<D: Driver> BatchTimer<D> {
         unsafe { self.module.queue(EMPTY, LaunchShape::linear(1, 1), &[], None) }
     }
 
-    /// Time of `products` calls of `product` on the device. Each call queues at most `entries` launches or copies
-    /// in the driver's stream and does not wait.
+    /// Time of the calls of `product` in a batch on the device, in the driver's stream.
     pub(crate) fn time(
         &self,
-        products: u32,
-        entries: u32,
-        caches: Caches,
-        touched: &[Extent],
+        batch: BatchRequest<'_>,
         product: &mut dyn FnMut() -> Result<(), DeviceError>,
     ) -> Result<Seconds, DeviceError> {
         let _entered = self.driver.enter()?;
+        let BatchRequest { products, entries, caches, .. } = batch;
         let state = &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let each = entries.max(1) + if caches == Caches::Cold { 3 } else { 0 };
         let (mut done, mut late) = (0, 0);
@@ -144,8 +141,9 @@ impl<D: Driver> BatchTimer<D> {
         while done < products {
             let count = (state.queue / each).clamp(1, products - done);
             // Nothing else runs between two groups.
-            let touched = if done == 0 && caches == Caches::Warm { touched } else { &[] };
-            if let Some(time) = self.group(state, count, caches, touched, product)? {
+            let touched = if done == 0 && caches == Caches::Warm { batch.touched } else { &[] };
+            let group = BatchRequest { products: count, touched, ..batch };
+            if let Some(time) = self.group(state, group, product)? {
                 total += time;
                 done += count;
             } else {
@@ -169,13 +167,11 @@ impl<D: Driver> BatchTimer<D> {
     fn group(
         &self,
         state: &mut State<D::Event>,
-        count: u32,
-        caches: Caches,
-        touched: &[Extent],
+        BatchRequest { products, caches, touched, .. }: BatchRequest<'_>,
         product: &mut dyn FnMut() -> Result<(), DeviceError>,
     ) -> Result<Option<f64>, DeviceError> {
         // Everything that may wait for the device comes before the spin.
-        let pairs = if caches == Caches::Cold { count as usize } else { 1 };
+        let pairs = if caches == Caches::Cold { products as usize } else { 1 };
         while state.events.len() < 2 * pairs {
             state.events.push(self.driver.new_event()?);
         }
@@ -193,7 +189,7 @@ impl<D: Driver> BatchTimer<D> {
         let mut queue = || {
             if caches == Caches::Warm {
                 self.driver.record(&events[0])?;
-                (0..count).try_for_each(|_| product())?;
+                (0..products).try_for_each(|_| product())?;
                 return self.driver.record(&events[1]);
             }
             for pair in events.chunks_exact(2).take(pairs) {

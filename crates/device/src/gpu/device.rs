@@ -8,9 +8,9 @@ use super::launch::SharedFence;
 use super::operand::GpuOperand;
 use super::product::GpuProduct;
 use super::reordered::GpuReordered;
-use super::{DeviceArray, DeviceMatrix, Extent, Gpu, Memory, Module, Vectors, generate};
+use super::{BatchRequest, DeviceArray, DeviceMatrix, Gpu, Memory, Module, Vectors, generate};
 use crate::lengths::check_lengths;
-use crate::timing::{Batch, Caches};
+use crate::timing::Batch;
 use crate::{
     Device, DeviceError, DeviceSlice, DeviceSliceMut, LoadRequest, Operand, Preparation, Product, check_runs,
 };
@@ -245,14 +245,10 @@ impl Shared {
     /// A batch of products with the clock at its end: see [`Gpu::time`].
     pub(super) fn batch(
         &self,
-        products: u32,
-        entries: u32,
-        caches: Caches,
-        touched: &[Extent],
+        batch: BatchRequest<'_>,
         product: &mut dyn FnMut() -> Result<(), DeviceError>,
     ) -> Result<Batch, DeviceError> {
-        let time = self.gpu.time(products, entries, caches, touched, product)?;
-        Ok(Batch { time, clock: self.gpu.clock() })
+        Ok(Batch { time: self.gpu.time(batch, product)?, clock: self.gpu.clock() })
     }
 
     /// Fills y with NaN, and waits for it.

@@ -11,7 +11,7 @@
 use super::array::check_device;
 use super::device::Shared;
 use super::launch::{OwnRoom, PartLaunch, SharedFence, fenced, part_launch, slots};
-use super::{DeviceArray, DeviceMatrix, Extent, LaunchShape, Vectors};
+use super::{BatchRequest, DeviceArray, DeviceMatrix, Extent, LaunchShape, Vectors};
 use crate::epilogue::check_reads_x;
 use crate::lengths::check_lengths;
 use crate::stock::Stock;
@@ -485,7 +485,8 @@ impl<T: Scalar> LoadedEpilogue<T> for GpuEpilogue<T> {
                 let (x, y) = (room.x.as_slice(), room.y.address());
                 // SAFETY: the vectors were made for it.
                 let mut queue = || unsafe { self.queue(product, x, y, &words, None) };
-                self.gpu.batch(products, self.entries, caches, &touched, &mut queue)
+                let entries = self.entries;
+                self.gpu.batch(BatchRequest { products, entries, caches, touched: &touched }, &mut queue)
             },
         )
     }

@@ -4,7 +4,7 @@ use super::device::Shared;
 use super::epilogue::{GpuEpilogue, Host};
 use super::free_grid::FreeGrid;
 use super::launch::through;
-use super::{DeviceArray, Vectors};
+use super::{BatchRequest, DeviceArray, Vectors};
 use crate::lengths::{check_length, check_lengths};
 use crate::stock::Stock;
 use crate::timing::{Batch, Caches};
@@ -92,7 +92,8 @@ impl<T: Scalar> Product<T> for GpuIdentity<T> {
             let v = Vectors { x: x.address(), y: y.address(), alpha: 1.0, beta: 0.0 };
             // SAFETY: the vectors are the product's own.
             let mut queue = || unsafe { self.queue(&v, None) };
-            self.gpu.batch(products, 1, caches, &[x.extent(), y.extent()], &mut queue)
+            let touched = &[x.extent(), y.extent()];
+            self.gpu.batch(BatchRequest { products, entries: 1, caches, touched }, &mut queue)
         })
     }
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct DeviceMatrix {
     pub(super) format: Format,
-    pub(super) dtype: Dtype,
+    pub(crate) dtype: Dtype,
     arrays: Vec<(&'static str, DeviceBytes)>,
     numbers: NamedNumbers,
     /// Width of row offsets; 4 where there are none.

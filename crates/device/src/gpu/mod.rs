@@ -62,6 +62,8 @@ pub use matrix::DeviceMatrix;
 pub use plan_digest::PlanDigest;
 pub(crate) use rates::{launch_cost, measure_rates};
 pub(crate) use seam::MAX_ARGS;
-pub use seam::{Extent, Fence, Gpu, LaunchShape, Memory, Module, Parameters, Vectors, VendorProduct};
+pub use seam::{
+    BatchRequest, Extent, Fence, Gpu, LaunchShape, Memory, Module, Parameters, Vectors, VendorProduct,
+};
 pub use share::{GpuShare, SharePlan};
 pub(crate) use shared_words::SharedWords;

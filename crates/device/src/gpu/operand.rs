@@ -1,7 +1,7 @@
 //! A matrix on a GPU in its format, with x and y.
 
 use super::device::Shared;
-use super::{DeviceArray, DeviceMatrix, Extent, LaunchShape, Module, Vectors, VendorProduct};
+use super::{BatchRequest, DeviceArray, DeviceMatrix, Extent, LaunchShape, Module, Vectors, VendorProduct};
 use crate::timing::{Batch, Caches};
 use crate::{DeviceError, Operand, PartitionError, Preparation};
 use sparsight_kernels::{Candidate, Kernel};
@@ -61,7 +61,7 @@ impl<T: Scalar> GpuOperand<T> {
         );
         self.gpu.gpu().has_vendor(kernel)?;
         // SAFETY: the product is kept beside the arrays and dropped before them; the vectors are the operand's own.
-        let product = unsafe { self.gpu.gpu().vendor(routine, &self.matrix, T::DTYPE, &self.vectors())? };
+        let product = unsafe { self.gpu.gpu().vendor(routine, &self.matrix, &self.vectors())? };
         // A check shall see whether the next product writes y, and not that this one did.
         self.gpu.poison(&self.y)?;
         self.vendors.insert(kernel, product);
@@ -127,7 +127,8 @@ impl<T: Scalar> Operand<T> for GpuOperand<T> {
             let (product, v) = (&self.vendors[&candidate.kernel], self.vectors());
             // SAFETY: the vectors are the operand's own.
             let mut queue = || unsafe { product.queue(&v, None) };
-            return self.gpu.batch(products, product.entries(), caches, &touched, &mut queue);
+            let entries = product.entries();
+            return self.gpu.batch(BatchRequest { products, entries, caches, touched: &touched }, &mut queue);
         }
         let launches = self.launches(candidate)?;
         let mut queue = || {
@@ -136,6 +137,7 @@ impl<T: Scalar> Operand<T> for GpuOperand<T> {
                 unsafe { launch.module.queue(launch.kernel, launch.shape, &launch.args, None) }
             })
         };
-        self.gpu.batch(products, launches.len() as u32, caches, &touched, &mut queue)
+        let entries = launches.len() as u32;
+        self.gpu.batch(BatchRequest { products, entries, caches, touched: &touched }, &mut queue)
     }
 }

@@ -15,7 +15,8 @@ use super::epilogue::{GpuEpilogue, Host};
 use super::launch::{NOWHERE, PartLaunch, SharedFence, fenced, part_launch, slots, through};
 use super::resident::Resident;
 use super::{
-    ConvertOn, DeviceArray, DeviceMatrix, Extent, LaunchShape, Parameters, Vectors, VendorProduct, values,
+    BatchRequest, ConvertOn, DeviceArray, DeviceMatrix, Extent, LaunchShape, Parameters, Vectors,
+    VendorProduct, values,
 };
 use crate::lengths::{check_length, check_lengths};
 use crate::partition::{entries_of, rows_of};
@@ -198,7 +199,7 @@ impl<T: Scalar> GpuProduct<T> {
                 let (x, y) = gpu.vectors::<T>(size, 0)?;
                 let v = Vectors { x: x.address(), y: y.address(), alpha: 1.0, beta: 0.0 };
                 // SAFETY: the arrays stand beside the product, behind it, and are dropped after it.
-                let product = unsafe { gpu.gpu().vendor(routine, &blocks[0], T::DTYPE, &v)? };
+                let product = unsafe { gpu.gpu().vendor(routine, &blocks[0], &v)? };
                 gpu.poison(&y)?;
                 own.push((x, y));
                 preparation.convert.0 += product.preprocess().0;
@@ -468,7 +469,7 @@ impl<T: Scalar> Product<T> for GpuProduct<T> {
             let touched: Vec<Extent> = self.touched().into_iter().chain(vectors).collect();
             // SAFETY: the vectors are the product's own.
             let mut queue = || unsafe { self.queue(&v, None) };
-            self.gpu.batch(products, entries, caches, &touched, &mut queue)
+            self.gpu.batch(BatchRequest { products, entries, caches, touched: &touched }, &mut queue)
         })
     }
 

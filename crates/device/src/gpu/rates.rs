@@ -2,7 +2,7 @@
 
 use super::batch::BatchTimer;
 use super::driver::Driver;
-use super::{DeviceArray, Memory};
+use super::{BatchRequest, DeviceArray, Memory};
 use crate::DeviceError;
 use crate::timing::{Caches, StoppingRule, measure};
 use sparsight_kernels::DeviceFacts;
@@ -37,7 +37,7 @@ pub(crate) fn launch_cost<D: Driver>(
     timer: &BatchTimer<D>,
     rule: &StoppingRule,
 ) -> Result<Seconds, DeviceError> {
-    let batch = |count| timer.time(count, 1, Caches::Warm, &[], &mut || timer.queue_empty());
+    let batch = |count| timer.time(BatchRequest::alone(count, Caches::Warm), &mut || timer.queue_empty());
     Ok(measure(batch, rule)?.time)
 }
 
@@ -55,7 +55,7 @@ fn copy_rate<D: Driver>(driver: &Arc<D>, timer: &BatchTimer<D>) -> Result<f64, D
         // SAFETY: both arrays are that long and outlive the batch, which waits for its copies.
         unsafe { driver.queue_copy(to.address(), from.address(), bytes as u64) }
     };
-    let batch = |count| timer.time(count, 1, Caches::Warm, &[], &mut copy);
+    let batch = |count| timer.time(BatchRequest::alone(count, Caches::Warm), &mut copy);
     let time = measure(batch, &StoppingRule::CAREFUL)?.time;
     Ok(if time.0 > 0.0 { 2.0 * bytes as f64 / time.0 } else { 0.0 })
 }

@@ -6,7 +6,7 @@ use super::device::Shared;
 use super::epilogue::{GpuEpilogue, Host};
 use super::free_grid::FreeGrid;
 use super::product::GpuProduct;
-use super::{ConvertOn, DeviceArray, Extent, Fence, Vectors};
+use super::{BatchRequest, ConvertOn, DeviceArray, Extent, Fence, Vectors};
 use crate::lengths::check_length;
 use crate::reordered::{OnHost, entries_in_order, reordered, unknown_places};
 use crate::timing::{Batch, Caches};
@@ -158,7 +158,8 @@ impl<T: Scalar> Product<T> for GpuReordered<T> {
             self.inner.touched().into_iter().chain(own).chain([x.extent(), y.extent()]).collect();
         // SAFETY: the vectors were made for it.
         let mut queue = || unsafe { self.queue(&v, None) };
-        self.gpu.batch(products, self.inner.entries() + 2, caches, &touched, &mut queue)
+        let entries = self.inner.entries() + 2;
+        self.gpu.batch(BatchRequest { products, entries, caches, touched: &touched }, &mut queue)
     }
 
     fn load_epilogue(&self, epilogue: &Epilogue) -> Result<Box<dyn LoadedEpilogue<T>>, DeviceError> {

@@ -4,7 +4,7 @@ use super::DeviceMatrix;
 use crate::timing::{Caches, Clock};
 use crate::{DeviceError, Stream};
 use sparsight_kernels::{DeviceFacts, Kernel, KernelSource, Vendor};
-use sparsight_matrix::{Dtype, Seconds};
+use sparsight_matrix::Seconds;
 use std::ffi::c_void;
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -52,18 +52,13 @@ pub trait Gpu: Debug + Send + Sync {
     /// A failed call.
     fn synchronize(&self) -> Result<(), DeviceError>;
 
-    /// Seconds that `products` calls of `product` take on the device, in its own stream. Each call queues at most `entries`
-    /// launches or copies and does not wait. Arrays that are `touched` are read before, outside of the time, if they are not far
-    /// larger than the caches: so that a warm batch finds its own data there, whatever ran before it.
+    /// Seconds that the calls of `product` in a batch take on the device, in its own stream.
     ///
     /// # Errors
     /// The first error of `product`, or a failed call.
     fn time(
         &self,
-        products: u32,
-        entries: u32,
-        caches: Caches,
-        touched: &[Extent],
+        batch: BatchRequest<'_>,
         product: &mut dyn FnMut() -> Result<(), DeviceError>,
     ) -> Result<Seconds, DeviceError>;
 
@@ -90,9 +85,29 @@ pub trait Gpu: Debug + Send + Sync {
         &self,
         routine: Vendor,
         matrix: &DeviceMatrix,
-        dtype: Dtype,
         vectors: &Vectors,
     ) -> Result<Box<dyn VendorProduct>, DeviceError>;
+}
+
+/// A batch of products that is timed.
+#[derive(Debug, Clone, Copy)]
+pub struct BatchRequest<'a> {
+    /// Number of products, which are queued one behind the other without a wait.
+    pub products: u32,
+    /// Launches and copies that a product queues at most.
+    pub entries: u32,
+    /// State of the caches before each product.
+    pub caches: Caches,
+    /// Arrays that are read before, outside of the time, if they are not far larger than the caches: so that a warm batch finds
+    /// its own data there, whatever ran before it.
+    pub touched: &'a [Extent],
+}
+
+impl BatchRequest<'_> {
+    /// Products of one launch or copy each, before which nothing is read.
+    pub(crate) const fn alone(products: u32, caches: Caches) -> Self {
+        Self { products, entries: 1, caches, touched: &[] }
+    }
 }
 
 /// An array in the memory of a GPU.

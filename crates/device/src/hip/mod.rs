@@ -29,11 +29,10 @@ mod rocsparse;
 pub use compiler::{compile, hiprtc_version};
 
 use crate::gpu::{
-    BatchTimer, DeviceMatrix, Driver as _, Extent, Fence, Gpu, GpuDevice, Memory, Module as GpuModule,
+    BatchRequest, BatchTimer, DeviceMatrix, Driver as _, Fence, Gpu, GpuDevice, Memory, Module as GpuModule,
     Vectors, VendorProduct, available_bytes, measure_rates,
 };
 use crate::kernel_cache::KernelCache;
-use crate::timing::Caches;
 use crate::vendor::{library_of, prepared};
 use crate::{DeviceError, Stream};
 use api::NO_DEVICE;
@@ -41,7 +40,7 @@ use context::Context;
 use module::Module;
 use rocsparse::Library;
 use sparsight_kernels::{DeviceFacts, Kernel, KernelSource, Vendor, timing_source};
-use sparsight_matrix::{Dtype, Seconds};
+use sparsight_matrix::Seconds;
 use std::sync::{Arc, Mutex, OnceLock};
 
 /// Most thread blocks of a launch: a grid has fewer than 2^32 threads in x, and a block at most 1,024.
@@ -224,13 +223,10 @@ impl Gpu for HipGpu {
 
     fn time(
         &self,
-        products: u32,
-        entries: u32,
-        caches: Caches,
-        touched: &[Extent],
+        batch: BatchRequest<'_>,
         product: &mut dyn FnMut() -> Result<(), DeviceError>,
     ) -> Result<Seconds, DeviceError> {
-        self.timer()?.time(products, entries, caches, touched, product)
+        self.timer()?.time(batch, product)
     }
 
     fn has_vendor(&self, kernel: Kernel) -> Result<(), DeviceError> {
@@ -245,10 +241,9 @@ impl Gpu for HipGpu {
         &self,
         routine: Vendor,
         matrix: &DeviceMatrix,
-        dtype: Dtype,
         vectors: &Vectors,
     ) -> Result<Box<dyn VendorProduct>, DeviceError> {
         // SAFETY: as the caller promises.
-        unsafe { prepared(&self.library()?, routine, matrix, dtype, vectors) }
+        unsafe { prepared(&self.library()?, routine, matrix, vectors) }
     }
 }

@@ -69,7 +69,7 @@ impl<L: VendorLibrary, T: Scalar> Product<L, T> {
     }
 }
 
-/// A product with values of `dtype`, as [`Product::prepare`] makes it.
+/// A product with the values of `matrix`, as [`Product::prepare`] makes it.
 ///
 /// # Errors
 /// As there.
@@ -80,12 +80,11 @@ pub(crate) unsafe fn prepared<L: VendorLibrary>(
     library: &Arc<L>,
     routine: Vendor,
     matrix: &DeviceMatrix,
-    dtype: Dtype,
     vectors: &Vectors,
 ) -> Result<Box<dyn VendorProduct>, DeviceError> {
     // SAFETY: as the caller promises.
     unsafe {
-        Ok(match dtype {
+        Ok(match matrix.dtype {
             Dtype::F32 => Box::new(Product::<L, f32>::prepare(library, routine, matrix, vectors)?),
             Dtype::F64 | Dtype::Mixed => {
                 Box::new(Product::<L, f64>::prepare(library, routine, matrix, vectors)?)

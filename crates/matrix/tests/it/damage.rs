@@ -1,6 +1,6 @@
 //! Small damages to bytes, the same in every run.
 //!
-//! `SPARSIGHT_MUTATION_SECONDS` says how long each test goes on with new ones; without it a fixed number. The tests
+//! Each test does a fixed number, and goes on with new ones for as long as `SPARSIGHT_MUTATION_SECONDS` says. The tests
 //! of `sparsight-lab` use this file, too.
 
 use std::time::{Duration, Instant};
@@ -45,7 +45,7 @@ pub fn damage(bytes: &mut Vec<u8>, random: &mut Random) {
     }
 }
 
-/// Calls `attack` with 0, 1, 2, ...: as often as `usual`, or for as long as the environment says. Prints how often.
+/// Calls `attack` with 0, 1, 2, ...: as often as `usual`, and for as long as the environment says. Prints how often.
 pub fn rounds(what: &str, usual: usize, mut attack: impl FnMut(usize)) {
     let seconds = std::env::var("SPARSIGHT_MUTATION_SECONDS").ok();
     let until = seconds.map(|text| {
@@ -53,7 +53,7 @@ pub fn rounds(what: &str, usual: usize, mut attack: impl FnMut(usize)) {
         Instant::now() + Duration::from_secs_f64(seconds)
     });
     let mut round = 0;
-    while until.map_or(round < usual, |until| Instant::now() < until) {
+    while round < usual || until.is_some_and(|until| Instant::now() < until) {
         attack(round);
         round += 1;
     }

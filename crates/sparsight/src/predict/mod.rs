@@ -1,15 +1,13 @@
 //! The models of a profile by name, as predictors.
 //!
-//! `best.rs` chooses for each kernel the model that answers; `rescaled.rs` carries the predictions for another device over,
-//! `on_machine.rs` to another machine with the same one.
+//! `best.rs` chooses for each kernel the model that answers; `carried.rs` carries predictions over to another device, and to another
+//! machine with the same one.
 
 mod best;
-mod on_machine;
-mod rescaled;
+mod carried;
 
 pub use best::BestPredictor;
-pub use on_machine::MachinePredictor;
-pub use rescaled::RescaledPredictor;
+pub use carried::CarriedPredictor;
 
 use crate::missing::Missing;
 use crate::model_name::ModelName;
@@ -39,10 +37,8 @@ pub enum Predictor<'p> {
     Learned(Arc<dyn Model + 'p>),
     /// `best`.
     Best(BestPredictor<'p>),
-    /// Any of them for another device, carried over.
-    Rescaled(RescaledPredictor<'p>),
-    /// Any of these for a machine whose launches take another time.
-    OnMachine(MachinePredictor<'p>),
+    /// Any of them for another device, or for a machine whose launches take another time.
+    Carried(CarriedPredictor<'p>),
 }
 
 impl Profile {
@@ -65,7 +61,7 @@ impl<'p> Predictor<'p> {
     ) -> Result<Self, Error> {
         let of_profile = Self::of_profile(profile, model, placement, row_length)?;
         let Some(launch) = profile.launch_here else { return Ok(of_profile) };
-        Ok(Self::OnMachine(MachinePredictor::new(of_profile, launch, profile.device.facts.launch_s)))
+        Ok(Self::Carried(CarriedPredictor::to_machine(of_profile, launch, profile.device.facts.launch_s)))
     }
 
     /// Without the launch of the machine at hand.
@@ -78,7 +74,7 @@ impl<'p> Predictor<'p> {
         let facts = &profile.device.facts;
         if let Some(rescaled) = &profile.rescaled {
             let inner = Self::new(&rescaled.reference, model, placement, row_length)?;
-            return Ok(Self::Rescaled(RescaledPredictor::new(inner, rescaled, facts)));
+            return Ok(Self::Carried(CarriedPredictor::to_device(inner, rescaled, facts)));
         }
         if model == ModelName::Best {
             return BestPredictor::new(profile, placement, row_length).map(Self::Best);
@@ -109,8 +105,7 @@ impl<'p> Predictor<'p> {
     pub fn answer_each(&self, candidates: &[Candidate], features: &Features) -> Vec<Answered> {
         match self {
             Self::Best(best) => return best.answer_each(candidates, features),
-            Self::Rescaled(rescaled) => return rescaled.answer_each(candidates, features),
-            Self::OnMachine(machine) => return machine.answer_each(candidates, features),
+            Self::Carried(carried) => return carried.answer_each(candidates, features),
             Self::Strip(_) | Self::Learned(_) => {}
         }
         let name = self.name().parse().expect("models bear the names of ModelName");
@@ -122,7 +117,7 @@ impl<'p> Predictor<'p> {
     pub(crate) fn answer_possible(&self, possible: &[Candidate], features: &Features) -> Vec<Answered> {
         match self {
             Self::Best(best) => best.answer_possible(possible, features),
-            Self::OnMachine(machine) => machine.answer_possible(possible, features),
+            Self::Carried(carried) => carried.answer_possible(possible, features),
             _ => self.answer_each(possible, features),
         }
     }
@@ -132,8 +127,7 @@ impl<'p> Predictor<'p> {
             Self::Strip(predictor) => predictor,
             Self::Learned(predictor) => predictor.as_ref(),
             Self::Best(predictor) => predictor,
-            Self::Rescaled(predictor) => predictor,
-            Self::OnMachine(predictor) => predictor,
+            Self::Carried(predictor) => predictor,
         }
     }
 }

@@ -10,13 +10,12 @@ mod program;
 
 use program::{Arg, Launch, Program};
 use sparsight_device::gpu::{
-    DeviceMatrix, Extent, Fence, Gpu, GpuDevice, LaunchShape, Link, Memory, Module, Parameters, Vectors,
-    VendorProduct,
+    BatchRequest, DeviceMatrix, Fence, Gpu, GpuDevice, LaunchShape, Link, Memory, Module, Parameters,
+    Vectors, VendorProduct,
 };
-use sparsight_device::timing::Caches;
 use sparsight_device::{DeviceError, Stream};
 use sparsight_kernels::{DeviceFacts, DeviceKind, Kernel, KernelSource, Vendor};
-use sparsight_matrix::{Bytes, Dtype, Infeasible, Seconds};
+use sparsight_matrix::{Bytes, Infeasible, Seconds};
 use std::collections::BTreeMap;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
@@ -317,10 +316,7 @@ impl Gpu for EmulatedGpu {
 
     fn time(
         &self,
-        products: u32,
-        _: u32,
-        _: Caches,
-        _: &[Extent],
+        BatchRequest { products, .. }: BatchRequest<'_>,
         product: &mut dyn FnMut() -> Result<(), DeviceError>,
     ) -> Result<Seconds, DeviceError> {
         (0..products).try_for_each(|_| product())?;
@@ -337,7 +333,6 @@ impl Gpu for EmulatedGpu {
         &self,
         _: Vendor,
         _: &DeviceMatrix,
-        _: Dtype,
         _: &Vectors,
     ) -> Result<Box<dyn VendorProduct>, DeviceError> {
         unreachable!("it was asked whether there is one")
