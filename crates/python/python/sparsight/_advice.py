@@ -57,7 +57,8 @@ class Candidate:
     iteration_s, iteration_low_s, iteration_high_s : float or None
         Seconds of an iteration of the solver that ``iteration`` named, and the ends of its 90 % interval; else None, as what follows.
     in_products_s : float or None
-        Seconds of that in its products, each of which takes less in a CUDA graph than ``predicted_s``.
+        Seconds of that in its products: each takes less in a CUDA graph than ``predicted_s``, and more where what is beside it evicts it
+        from the cache.
     launches : int or None
         Launches of an iteration.
     vector_bytes : int or None
