@@ -86,8 +86,8 @@ struct CudaGpu {
     library: Mutex<Option<Arc<Library>>>,
     compiler: Compiler,
     facts: DeviceFacts,
-    /// `None` where NVML cannot be asked.
-    clock: Option<ClockReader>,
+    /// Opened when it is first read, which products never do; `None` where NVML cannot be asked.
+    clock: OnceLock<Option<ClockReader>>,
     context: Arc<Context>,
 }
 
@@ -242,8 +242,8 @@ impl Cuda {
             nvrtc: nvrtc_version()?,
             cache: KernelCache::from_environment(),
         };
-        let (library, clock) = (Mutex::new(None), ClockReader::open(context.device));
-        let (timer, launch) = (OnceLock::new(), OnceLock::new());
+        let library = Mutex::new(None);
+        let (timer, launch, clock) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
         let mut gpu = CudaGpu { timer, launch, library, compiler, facts, clock, context };
         if measures_rates {
             let mut facts = gpu.facts.clone();
@@ -386,7 +386,7 @@ impl Gpu for CudaGpu {
     }
 
     fn clock(&self) -> Option<Clock> {
-        self.clock.as_ref()?.read()
+        self.clock.get_or_init(|| ClockReader::open(self.context.device)).as_ref()?.read()
     }
 
     fn has_vendor(&self, kernel: Kernel) -> Result<(), DeviceError> {
