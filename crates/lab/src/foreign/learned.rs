@@ -2,15 +2,24 @@
 //!
 //! ```text
 //! of each other pair p and format f     ln(T_to / T_from) = w_pf q             q: quantities; all matrices, robust, ridge
-//! mean and spread over the pairs        mu_f = mean w_pf,   z = (w_pf - mu_f) q sqrt(share of p);   pairs from the same reference count more
-//! of the pair asked about               ln(T / T_ref) = mu_f q + a z + a0 + a_f + a1 ln(T_ref / 20 us)
-//!                                       a, a0, a_f, a1 normal around 0: ridge over the few matrices, robust
-//! carried                               T^0.7 T_plain^0.3, where the few give the plain equation of the format
+//! with what neighbours show             e_pf = w_pf q + shown_pf                      `neighbours.rs`
+//! mean and spread over the pairs        mu_f = mean e_pf,   z = (e_pf - mu_f) sqrt(share of p);   pairs from the same reference count more
+//! of the pair asked about               ln(T / T_ref) = mu_f + a z + a0 + g_f(v)        v: the seven quantities that are multiplied
+//!                                       a, a0 normal around 0; g a Gaussian process: conditioned on the few matrices, robust
+//! residual of a matrix and format       e_m + e_mf: what the formats of a matrix share is no evidence of several
+//! covariance of g_f(v), g_h(u)          sum over two kernels (s^2 + o^2 [f = h]) exp(-d^2 / 2 l^2)
+//!                                       wide: d over all seven;   near: over t and b alone
+//! carried                               T^0.85 T_plain^0.15, where the few give the plain equation of the format
 //! ```
 //! So the equation of a pair is a combination of those of other pairs, which ten matrices can give: the form is learned, and so is what
-//! formats have in common. No pair that the target takes part in is among the others. The plain equation errs otherwise, so a mean of both errs less.
+//! formats have in common. What no other pair shows, a bend of this one alone, is g: near the measured matrices it follows them, far from them
+//! it is 0 (Rasmussen and Williams 2006, chapter 2). No pair that the target takes part in is among the others. The plain equation errs
+//! otherwise, so a mean of both errs less.
+//!
+//! Of many measured times, g is carried by some of them, evenly taken (subset of regressors: there, section 8.3.1); of ten matrices by all.
 
-use super::quantities::QUANTITIES;
+use super::neighbours::Neighbours;
+use super::quantities::{CORE, QUANTITIES, core};
 use nalgebra::{DMatrix, DVector};
 
 /// Ridge of a pair's own equation, as a share of each quantity's mean square. Chosen.
@@ -18,27 +27,54 @@ const RIDGE: f64 = 1e-4;
 /// Rounds in which measurements far off get less weight, and how many standard deviations are far.
 const ROUNDS: usize = 4;
 const FAR: f64 = 1.5;
-const FAR_OF_FEW: f64 = 2.0;
+const FAR_OF_FEW: f64 = 1.0;
+/// Standard deviations at which what a neighbour shows is cut.
+const FAR_NEIGHBOUR: f64 = 3.0;
 /// Fewest matrices from which an equation of a format is fitted, over the numbers in it.
 const MATRICES_A_QUANTITY: usize = 2;
-/// Prior standard deviations of the pair asked about: of `a0`, `a_f` and `a1`; those of a are 1. Chosen.
-const PRIOR: [f64; 3] = [1.0, 0.08, 0.05];
-/// A time at which `a1` changes nothing, seconds. Chosen: a middling one of small matrices.
-const MIDDLING_S: f64 = 20e-6;
 /// How often a pair from the reference itself counts. Chosen.
-const FROM_REFERENCE: f64 = 4.0;
+const FROM_REFERENCE: f64 = 8.0;
+/// Standard deviations of g that formats share and of each alone, and the length over which it changes: of the wide and the near kernel.
+/// Chosen.
+const WIDE: Kernel = Kernel { shared: 0.11, own: 0.17, length: 3.0 };
+const NEAR: Kernel = Kernel { shared: 0.08, own: 0.09, length: 0.8 };
+/// Standard deviation of what all formats of a matrix share and nothing tells. Chosen.
+const OF_MATRIX: f64 = 0.07;
+/// Quantities of the near kernel, the first of all: t and b.
+const OF_NEAR: usize = 2;
+/// Most measured times that carry g: as many as ten matrices have in fifteen formats.
+const CENTRES: usize = 150;
+/// What is added to the variance of g at a centre, so that equal ones can be told apart.
+const JITTER: f64 = 1e-6;
 /// Share of the logarithm of the plain equation's time. Chosen.
-const PLAIN_SHARE: f64 = 0.3;
+const PLAIN_SHARE: f64 = 0.15;
 /// Measurements that the spread of the others counts as, beside what the few show.
 const SPREAD_COUNTS: f64 = 40.0;
 
 /// Normal deviation of the median absolute value.
 const DEVIATION_OF_MEDIAN: f64 = 1.4826;
 
+/// A part of the covariance of g.
+struct Kernel {
+    shared: f64,
+    own: f64,
+    length: f64,
+}
+
+impl Kernel {
+    /// Covariance of two places at the square of a distance.
+    fn at(&self, distance2: f64, same_format: bool) -> f64 {
+        let own = if same_format { self.own.powi(2) } else { 0.0 };
+        (self.shared.powi(2) + own) * (-0.5 * distance2 / self.length.powi(2)).exp()
+    }
+}
+
 /// Equation of one pair of GPUs, a format after another.
 #[derive(Debug, Clone)]
 pub(super) struct PairEquation {
     weights: Vec<[f64; QUANTITIES]>,
+    /// What is left, as neighbours show it, at all matrices and formats; `NaN` of a format that too few were measured in.
+    shown: Vec<f64>,
     /// Standard deviation of ln(measured / equation), by the median; `None` where too few were measured.
     spread: Vec<Option<f64>>,
 }
@@ -56,7 +92,12 @@ fn median_absolute(residuals: &[f64]) -> f64 {
 
 impl PairEquation {
     /// Fits to `logs`, `ln(T_to / T_from)` of all matrices and formats, where they are finite. `None` if no format has enough.
-    pub(super) fn fit(quantities: &[[f64; QUANTITIES]], logs: &[f64], formats: usize) -> Option<Self> {
+    pub(super) fn fit(
+        quantities: &[[f64; QUANTITIES]],
+        neighbours: &Neighbours,
+        logs: &[f64],
+        formats: usize,
+    ) -> Option<Self> {
         let one = |format: usize| {
             let taken = (format..logs.len()).step_by(formats);
             let taken: Vec<usize> = taken
@@ -72,8 +113,25 @@ impl PairEquation {
         // Of a format that one of the two does not have: as the others.
         let mean = std::array::from_fn(|i| known.iter().map(|(w, _)| w[i]).sum::<f64>() / known.len() as f64);
         let weights = fitted.iter().map(|one| one.map_or(mean, |(weights, _)| weights)).collect();
-        Some(Self { weights, spread: fitted.iter().map(|one| one.map(|(_, spread)| spread)).collect() })
+        let residual = |at: usize| match &fitted[at % formats] {
+            Some((weights, spread)) => (logs[at] - dot(weights, &quantities[at]))
+                .clamp(-FAR_NEIGHBOUR * spread, FAR_NEIGHBOUR * spread),
+            None => f64::NAN,
+        };
+        let left: Vec<f64> = (0..logs.len()).map(residual).collect();
+        let shown =
+            |at: usize| fitted[at % formats].map_or(f64::NAN, |_| neighbours.shown(at, |other| left[other]));
+        let shown = (0..logs.len()).map(shown).collect();
+        Some(Self {
+            weights,
+            shown,
+            spread: fitted.iter().map(|one| one.map(|(_, spread)| spread)).collect(),
+        })
     }
+}
+
+fn dot(a: &[f64; QUANTITIES], b: &[f64; QUANTITIES]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
 fn fit_format(quantities: &[[f64; QUANTITIES]], logs: &[f64], taken: &[usize]) -> ([f64; QUANTITIES], f64) {
@@ -100,14 +158,58 @@ fn fit_format(quantities: &[[f64; QUANTITIES]], logs: &[f64], taken: &[usize]) -
     best
 }
 
+/// The normal numbers of variance 1 that `logs` tell of the columns of `rows`, and what they leave: least squares in which those far off count
+/// less. A residual has the standard deviation `spread` and, shared by each `of_matrix` rows in turn, that of a matrix.
+fn conditioned(
+    rows: &DMatrix<f64>,
+    logs: &DVector<f64>,
+    spread: &[f64],
+    of_matrix: &[usize],
+) -> (DVector<f64>, DVector<f64>) {
+    let (columns, variance) = (rows.ncols(), OF_MATRIX.powi(2));
+    let mut weights: Vec<f64> = spread.iter().map(|s| s.powi(-2)).collect();
+    let (mut x, mut residuals) = (DVector::zeros(columns), logs.clone());
+    for _ in 0..ROUNDS {
+        // Woodbury: the precision of the rows of a matrix is diag(w) - c w w', c = variance / (1 + variance sum of w).
+        let mut first = 0;
+        let each = of_matrix.iter().map(|count| {
+            let all = first..first + count;
+            first += count;
+            (all.clone(), variance / (1.0 + variance * weights[all].iter().sum::<f64>()))
+        });
+        let each: Vec<_> = each.collect();
+        let mut weighted = rows.clone();
+        weighted.row_iter_mut().zip(&weights).for_each(|(mut row, w)| row *= *w);
+        let mut products = rows.tr_mul(&weighted) + DMatrix::identity(columns, columns);
+        let mut sums = weighted.tr_mul(logs);
+        for (all, c) in &each {
+            let of_one = weighted.rows_range(all.clone()).row_sum().transpose();
+            let log: f64 = all.clone().map(|i| weights[i] * logs[i]).sum();
+            products.ger(-c, &of_one, &of_one, 1.0);
+            sums.axpy(-c * log, &of_one, 1.0);
+        }
+        x = solved(products, &sums);
+        residuals = logs - rows * &x;
+        for (all, c) in each {
+            let shared = c * all.clone().map(|i| weights[i] * residuals[i]).sum::<f64>();
+            all.for_each(|i| residuals[i] -= shared);
+        }
+        let weight = |(r, s): (&f64, &f64)| 1.0 / ((r.abs() / (FAR_OF_FEW * s)).max(1.0) * s * s);
+        weights = residuals.iter().zip(spread).map(weight).collect();
+    }
+    (x, residuals)
+}
+
 /// What other pairs teach of a reference's times.
 #[derive(Debug)]
 pub(super) struct Learned {
     formats: usize,
     /// `ln T_ref + mu q`.
     mean: Vec<f64>,
-    /// z and what else the few matrices decide on, scaled by its prior.
+    /// z, and 1 for a0.
     along: DMatrix<f64>,
+    /// v.
+    inputs: Vec<[f64; CORE]>,
     spread: Vec<f64>,
 }
 
@@ -132,73 +234,117 @@ impl Learned {
         let count = |(from, _): &(bool, &PairEquation)| if *from { FROM_REFERENCE } else { 1.0 };
         let total: f64 = others.iter().map(count).sum();
         let shares: Vec<f64> = others.iter().map(|one| count(one) / total).collect();
-        let mean_of = |format: usize| -> [f64; QUANTITIES] {
-            std::array::from_fn(|k| {
-                others.iter().zip(&shares).map(|((_, one), share)| share * one.weights[format][k]).sum()
-            })
+        // Where a pair has no neighbours to show anything: what they show on the mean, of pairs from the reference.
+        let on_the_mean = |at: usize| {
+            let shown = others.iter().filter(|(from, _)| *from).map(|(_, one)| one.shown[at]);
+            let known: Vec<f64> = shown.filter(|shown| shown.is_finite()).collect();
+            known.iter().sum::<f64>() / known.len().max(1) as f64
         };
-        let mu: Vec<_> = (0..formats).map(mean_of).collect();
-        let dot =
-            |a: &[f64; QUANTITIES], b: &[f64; QUANTITIES]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
-        let mean: Vec<f64> =
-            (0..known.len()).map(|at| known[at].ln() + dot(&mu[at % formats], &quantities[at])).collect();
-        let center: Vec<f64> = mean.iter().zip(known).map(|(mean, known)| mean - known.ln()).collect();
-        let along = DMatrix::from_fn(known.len(), pairs + formats + 2, |at, k| {
-            let format = at % formats;
-            match k.checked_sub(pairs) {
-                None => shares[k].sqrt() * (dot(&others[k].1.weights[format], &quantities[at]) - center[at]),
-                Some(0) => PRIOR[0],
-                Some(1) => PRIOR[2] * (known[at] / MIDDLING_S).ln(),
-                Some(own) => PRIOR[1] * f64::from(u8::from(own - 2 == format)),
-            }
+        let of_place = |at: usize| {
+            let mean = on_the_mean(at);
+            let of_pair = |(from, one): &(bool, &PairEquation)| {
+                let shown = if *from && one.shown[at].is_finite() { one.shown[at] } else { mean };
+                dot(&one.weights[at % formats], &quantities[at]) + shown
+            };
+            others.iter().map(of_pair).collect::<Vec<f64>>()
+        };
+        let fields: Vec<Vec<f64>> = (0..known.len()).map(of_place).collect();
+        let center: Vec<f64> =
+            fields.iter().map(|all| all.iter().zip(&shares).map(|(f, s)| f * s).sum()).collect();
+        let mean = center.iter().zip(known).map(|(center, known)| center + known.ln()).collect();
+        let along = DMatrix::from_fn(known.len(), pairs + 1, |at, k| {
+            fields[at].get(k).map_or(1.0, |field| shares[k].sqrt() * (field - center[at]))
         });
+        let inputs = quantities.iter().map(core).collect();
         let spread = |format: usize| {
             let mut all: Vec<f64> = others.iter().filter_map(|(_, one)| one.spread[format]).collect();
             all.sort_by(f64::total_cmp);
             sparsight_model::accuracy::quantile(&all, 0.5).unwrap_or(f64::NAN)
         };
         let spread: Vec<f64> = (0..formats).map(spread).collect();
-        Some(Self { formats, mean, along, spread })
+        Some(Self { formats, mean, along, inputs, spread })
+    }
+
+    /// Covariance of g at two places.
+    fn covariance(&self, a: usize, b: usize) -> f64 {
+        let same_format = a % self.formats == b % self.formats;
+        let mut distance2 = [0.0; CORE];
+        distance2
+            .iter_mut()
+            .zip(self.inputs[a].iter().zip(&self.inputs[b]))
+            .for_each(|(d, (a, b))| *d = (a - b).powi(2));
+        let near = distance2[..OF_NEAR].iter().sum();
+        let all = near + distance2[OF_NEAR..].iter().sum::<f64>();
+        WIDE.at(all, same_format) + NEAR.at(near, same_format)
     }
 
     /// The times on the target, from `measured` there of the matrices `drawn` and those by the `plain` equation; with no matrices by what the
     /// others have in common.
     pub(super) fn carry(&self, measured: &[f64], drawn: &[usize], plain: &[f64]) -> CarriedTimes {
         let places = drawn.iter().flat_map(|matrix| matrix * self.formats..(matrix + 1) * self.formats);
-        let known: Vec<usize> =
-            places.filter(|&at| measured[at].is_finite() && self.mean[at].is_finite()).collect();
-        let columns = self.along.ncols();
-        let rows = DMatrix::from_fn(known.len(), columns, |i, k| self.along[(known[i], k)]);
+        let known: Vec<usize> = places
+            .filter(|&at| (measured[at] + self.mean[at] + self.spread[at % self.formats]).is_finite())
+            .collect();
+        let centres: Vec<usize> =
+            known.iter().copied().step_by(known.len().div_ceil(CENTRES).max(1)).collect();
+        let between =
+            |a: &[usize], b: &[usize]| DMatrix::from_fn(a.len(), b.len(), |i, k| self.covariance(a[i], b[k]));
+        // With g = k(., centres) R^-T x and R R^T the covariance of the centres, x is normal with a variance of 1, as a and a0 are.
+        let own = between(&centres, &centres) + JITTER * DMatrix::identity(centres.len(), centres.len());
+        let root = own.cholesky().expect("a covariance with something added is positive definite").unpack();
+        let of_g = root.solve_lower_triangular(&between(&centres, &known)).expect("no zero on its diagonal");
+        let pairs = self.along.ncols();
+        let rows = DMatrix::from_fn(known.len(), pairs + centres.len(), |i, k| match k.checked_sub(pairs) {
+            None => self.along[(known[i], k)],
+            Some(centre) => of_g[(centre, i)],
+        });
         let logs =
             DVector::from_iterator(known.len(), known.iter().map(|&at| measured[at].ln() - self.mean[at]));
         let spread: Vec<f64> = known.iter().map(|at| self.spread[at % self.formats]).collect();
-        let mut x = DVector::zeros(columns);
-        let mut residuals = logs.clone();
-        for _ in 0..ROUNDS {
-            let weight = |i: usize| {
-                let far = (residuals[i].abs() / (FAR_OF_FEW * spread[i])).max(1.0);
-                1.0 / (far * spread[i] * spread[i])
-            };
-            // In the first round the mean alone was tried: nothing is far yet.
-            let first = x.iter().all(|v| *v == 0.0);
-            let weights: Vec<f64> = (0..known.len())
-                .map(|i| if first { 1.0 / (spread[i] * spread[i]) } else { weight(i) })
-                .collect();
-            let mut weighted = rows.clone();
-            weighted.row_iter_mut().zip(&weights).for_each(|(mut row, w)| row *= *w);
-            let products = rows.tr_mul(&weighted) + DMatrix::identity(columns, columns);
-            x = solved(products, &weighted.tr_mul(&logs));
-            residuals = &logs - &rows * &x;
-        }
-        let carried = &self.along * x;
-        let time = |((mean, more), plain): ((&f64, &f64), &f64)| {
-            let log = mean + more;
+        let of_matrix: Vec<usize> =
+            known.chunk_by(|a, b| a / self.formats == b / self.formats).map(<[_]>::len).collect();
+        let (x, residuals) = conditioned(&rows, &logs, &spread, &of_matrix);
+        let g =
+            root.tr_solve_lower_triangular(&x.rows(pairs, centres.len())).expect("no zero on its diagonal");
+        let combined = &self.along * x.rows(0, pairs);
+        let time = |((at, mean), (more, plain)): ((usize, &f64), (&f64, &f64))| {
+            let own = centres.iter().zip(g.iter()).map(|(centre, g)| g * self.covariance(at, *centre));
+            let log = mean + more + own.sum::<f64>();
             let other = if plain.is_finite() && *plain > 0.0 { plain.ln() } else { log };
             (log + PLAIN_SHARE * (other - log)).exp()
         };
-        let times = self.mean.iter().zip(&carried).zip(plain).map(time).collect();
+        let times = self.mean.iter().enumerate().zip(combined.iter().zip(plain)).map(time).collect();
         let seen: f64 = residuals.iter().zip(&spread).map(|(r, s)| (r / s).powi(2).min(9.0)).sum();
         let wider = ((SPREAD_COUNTS + seen) / (SPREAD_COUNTS + known.len() as f64)).sqrt();
         CarriedTimes { times, spread: self.spread.iter().map(|s| s * wider).collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bend_of_the_target_alone_is_followed_near_the_measured_matrices() {
+        let at = |matrix: usize| {
+            let mut all = [0.0; QUANTITIES];
+            all[1] = matrix as f64 / 2.0;
+            all
+        };
+        let quantities: Vec<_> = (0..9).map(at).collect();
+        let flat = PairEquation {
+            weights: vec![[0.0; QUANTITIES]],
+            shown: vec![0.0; quantities.len()],
+            spread: vec![Some(0.02)],
+        };
+        let known = vec![1e-5; quantities.len()];
+        let learned = Learned::of(&quantities, &known, &[(true, &flat), (false, &flat)]).unwrap();
+        // A third slower from the matrix 6 on.
+        let measured: Vec<f64> = (0..9).map(|matrix| if matrix < 6 { 1e-5 } else { 1.35e-5 }).collect();
+        let carried = learned.carry(&measured, &[0, 2, 4, 6, 8], &[f64::NAN; 9]);
+        for matrix in [1, 3, 7] {
+            let error = (carried.times[matrix] / measured[matrix] - 1.0).abs();
+            assert!(error < 0.08, "{matrix}: {error}");
+        }
     }
 }

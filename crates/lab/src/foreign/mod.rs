@@ -7,10 +7,11 @@
 //!   errors on pairs without the target -> interval                                                          | coverage on the target
 //! ```
 //! `equations.rs` has the methods of few numbers, `learned.rs` the one that learns from the other GPUs of the table, with
-//! `quantities.rs` as what it sees of a matrix. A format is a name: nothing here knows what its kernel does.
+//! `quantities.rs` as what it sees of a matrix and `neighbours.rs` as what matrices alike show. A format is a name: nothing here knows what its kernel does.
 
 mod equations;
 mod learned;
+mod neighbours;
 mod quantities;
 mod table;
 
@@ -18,6 +19,7 @@ pub use equations::ForeignMethod;
 pub use table::{ForeignFacts, ForeignGpu, ForeignMatrix, ForeignTable};
 
 use learned::{Learned, PairEquation};
+use neighbours::Neighbours;
 use quantities::quantities;
 use rayon::prelude::*;
 use serde::Serialize;
@@ -137,6 +139,7 @@ pub fn evaluate_foreign(
     draws: &ForeignDraws,
 ) -> ForeignEvaluation {
     let seen: Vec<_> = table.gpus.par_iter().map(|gpu| quantities(table, gpu)).collect();
+    let neighbours: Vec<_> = seen.iter().map(|one| Neighbours::of(one, table.formats.len())).collect();
     let gpus = 0..table.gpus.len();
     let ordered = |of: &[usize]| -> Vec<(usize, usize)> {
         let pairs = of.iter().flat_map(|&from| of.iter().map(move |&to| (from, to)));
@@ -145,7 +148,7 @@ pub fn evaluate_foreign(
     let fitted = |(from, to): (usize, usize)| {
         let times = table.gpus[from].times.iter().zip(&table.gpus[to].times);
         let logs: Vec<f64> = times.map(|(known, time)| (time / known).ln()).collect();
-        Some(((from, to), PairEquation::fit(&seen[from], &logs, table.formats.len())?))
+        Some(((from, to), PairEquation::fit(&seen[from], &neighbours[from], &logs, table.formats.len())?))
     };
     let equations: BTreeMap<_, _> =
         ordered(&gpus.collect::<Vec<_>>()).into_par_iter().filter_map(fitted).collect();

@@ -12,9 +12,11 @@ use super::table::{ForeignGpu, ForeignTable};
 use sparsight_model::accuracy::quantile;
 
 /// Those that are multiplied with each other.
-const CORE: usize = 7;
+pub(super) const CORE: usize = 7;
 /// Numbers of one matrix in one format.
-pub(super) const QUANTITIES: usize = 26 + CORE * (CORE + 1) / 2;
+pub(super) const QUANTITIES: usize = SIMPLE + CORE * (CORE + 1) / 2;
+/// Those before the products.
+const SIMPLE: usize = 26;
 /// How far a hinge is rounded, in natural logarithms. Chosen.
 const ROUNDED: f64 = 0.7;
 /// Share of the times of a format on a GPU that are below a short one.
@@ -63,18 +65,17 @@ fn of(matrix: &super::table::ForeignMatrix, t: f64, r: f64) -> [f64; QUANTITIES]
         &[4.0, 6.0, 8.0].map(|from| hinge(longest, from)),
         &[r, r.min(1.0)],
     ];
-    let core: [f64; CORE] = [
-        t - 1.0,
-        (b - 14.0) / 2.0,
-        (n - 9.5) / 2.0,
-        m - 2.0,
-        d.min(3.0),
-        l.min(4.0) - 1.0,
-        if r.is_nan() { r } else { r.min(2.0) },
-    ];
-    let products = (0..CORE).flat_map(|i| (i..CORE).map(move |k| core[i] * core[k]));
     let mut all = [0.0; QUANTITIES];
-    let values = plain.into_iter().flatten().copied().chain(products);
-    all.iter_mut().zip(values).for_each(|(place, value)| *place = value);
+    all.iter_mut().zip(plain.into_iter().flatten()).for_each(|(place, value)| *place = *value);
+    let core = core(&all);
+    let products = (0..CORE).flat_map(|i| (i..CORE).map(move |k| core[i] * core[k]));
+    all.iter_mut().skip(SIMPLE).zip(products).for_each(|(place, value)| *place = value);
     all
+}
+
+/// t, b, n, m, d, l and r, cut and scaled to be about 1.
+pub(super) fn core(all: &[f64; QUANTITIES]) -> [f64; CORE] {
+    let [t, b, m, n, d, l, r] = [1, 6, 11, 14, 19, 20, 24].map(|at| all[at]);
+    let r = if r.is_nan() { r } else { r.min(2.0) };
+    [t - 1.0, b / 2.0, (n - 0.5) / 2.0, m, d.min(3.0), l.min(4.0) - 1.0, r]
 }
