@@ -70,8 +70,8 @@ pub use fitted_line::{Along, Bound, FittedLine};
 pub use interval::LogInterval;
 pub use iteration::{InLaunch, IteratedProduct, Iteration, IterationCost, IterationTime, ProductStep, Step};
 pub use learned::{
-    CrossValidation, LearnedKernel, LearnedModel, LearnedPredictor, Learner, LearningSample, MIN_MATRICES,
-    Origin, Quantity, enough_real,
+    CrossValidation, Judged, LearnedKernel, LearnedModel, LearnedPredictor, Learner, LearningSample,
+    MIN_MATRICES, Origin, Quantity, enough_real,
 };
 pub use line::Line;
 pub use links::{Exchanged, LinkRate, Links, ShareTimes};

@@ -30,6 +30,15 @@ impl Prediction {
         self.time = time;
     }
 
+    /// Both ends `factor` times as far from the time, in logarithms; a launch takes `launch`, and the lower end is not taken below half
+    /// of one.
+    pub fn scale_interval(&mut self, factor: f64, launch: Seconds) {
+        let scaled = |end: Seconds| end.0 * (end.0 / self.time.0).powf(factor - 1.0);
+        let low = scaled(self.low).max(self.low.0.min(0.5 * launch.0)).min(self.time.0);
+        let high = scaled(self.high).max(self.time.0);
+        (self.low, self.high) = (Seconds(low), Seconds(high));
+    }
+
     /// Adds `difference` to the time and both ends: what each product takes more or less on another machine with the same device. A launch
     /// there takes `launch`, and none of them becomes shorter than half of one.
     pub fn move_by(&mut self, difference: Seconds, launch: Seconds) {
@@ -57,6 +66,22 @@ mod tests {
         prediction.move_by(Seconds(-0.9e-6), Seconds(0.9e-6));
         let Prediction { time, low, high, .. } = prediction;
         assert!(near(time, 1.6e-6) && near(low, 0.45e-6) && near(high, 2.6e-6));
+    }
+
+    #[test]
+    fn a_scaled_interval_keeps_its_time_and_no_end_is_below_half_a_launch() {
+        let (time, low, high) = (Seconds(2e-6), Seconds(1e-6), Seconds(3e-6));
+        let mut prediction = Prediction { time, low, high, extrapolates: Vec::new() };
+        let near = |a: Seconds, b: f64| (a.0 / b - 1.0).abs() < 1e-9;
+        prediction.scale_interval(2.0, Seconds(0.4e-6));
+        assert!(prediction.time == time && near(prediction.low, 0.5e-6) && near(prediction.high, 4.5e-6));
+        prediction.scale_interval(2.0, Seconds(0.4e-6));
+        assert!(near(prediction.low, 0.2e-6), "half a launch");
+        prediction.scale_interval(0.5, Seconds(0.4e-6));
+        assert!(near(prediction.low, 0.4e-6_f64.sqrt() * 1e-3) && near(prediction.high, 4.5e-6));
+        let before = prediction.clone();
+        prediction.scale_interval(1.0, Seconds(6e-6));
+        assert_eq!(prediction, before, "neither end moves, whatever a launch takes");
     }
 }
 

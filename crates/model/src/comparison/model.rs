@@ -3,14 +3,14 @@
 use super::growth::GROWTH;
 use super::samples::{Compared, Row};
 use crate::boosting::{Matrix, names_without_block};
-use crate::learned::{FOLDS, Folds, enough_real};
+use crate::learned::{FOLDS, Folds, HeldTo, Judged, SizeClasses, enough_real};
 use crate::trees::{self, VectorForest};
 use crate::{ChoiceQuality, LearningSample, MIN_MATRICES, PredictError, Storable, packed};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use sparsight_kernels::{Candidate, DeviceFacts};
 use sparsight_matrix::{Dtype, Features, Seconds};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 /// Candidates that are at most so far behind, as `ln(T / T_best)`, get their times from the comparison. Chosen: beyond it
 /// little was measured with weight, and times of single kernels are better.
@@ -33,6 +33,7 @@ pub struct Comparison {
     matrices: usize,
     dtypes: Vec<Dtype>,
     choice: ChoiceQuality,
+    size_classes: SizeClasses,
     compared: Vec<Compared>,
     trees: VectorForest,
 }
@@ -41,11 +42,18 @@ impl Comparison {
     /// Learns from measured matrices. Samples without a positive time, those whose features do not hold
     /// [`Locality`](sparsight_matrix::Locality) and candidates with fewer than [`MIN_MATRICES`] matrices are left out.
     ///
+    /// `judged`: what models of single kernels predicted of held-out matrices ([`LearnedModel::fit_judged`](crate::LearnedModel::fit_judged)),
+    /// by which the intervals around joined times are fitted; without any they are as wide as around the times of these models.
+    ///
     /// Deterministic. Learns six times, five of them for cross-validation, side by side.
     ///
     /// # Errors
     /// [`PredictError::TooFewMatrices`] if no candidate has enough.
-    pub fn fit(facts: &DeviceFacts, samples: &[LearningSample<'_>]) -> Result<Self, PredictError> {
+    pub fn fit(
+        facts: &DeviceFacts,
+        samples: &[LearningSample<'_>],
+        judged: &[Judged<'_>],
+    ) -> Result<Self, PredictError> {
         let usable: Vec<LearningSample<'_>> =
             samples.iter().copied().filter(LearningSample::is_usable).collect();
         let compared = Compared::of(&usable);
@@ -59,9 +67,10 @@ impl Comparison {
         }
         let dtypes: BTreeSet<Dtype> = usable.iter().map(|s| s.candidate.dtype).collect();
         let all: Vec<&Row<'_>> = rows.iter().collect();
-        let (choice, trees) = rayon::join(|| choice(&rows, &folds), || grow(&all));
-        let choice = choice.ok_or(too_few)?;
-        Ok(Self { matrices, dtypes: dtypes.into_iter().collect(), choice, compared, trees })
+        let (held_out, trees) = rayon::join(|| held_out(&rows, &folds), || grow(&all));
+        let choice = choice(&held_out).ok_or(too_few)?;
+        let size_classes = size_classes(&held_out, &compared, judged);
+        Ok(Self { matrices, dtypes: dtypes.into_iter().collect(), choice, size_classes, compared, trees })
     }
 
     /// Matrices learned from.
@@ -93,6 +102,23 @@ impl Comparison {
         let mut ratios: Vec<Option<f64>> = candidates.iter().map(ratio).collect();
         from_least(&mut ratios);
         ratios
+    }
+
+    /// Factors of the intervals around joined times, beside those of the models that they were joined from, in the order of
+    /// `candidates`: by the family of the kernel and the least joined time of the matrix. 1 for a candidate that was not compared.
+    ///
+    /// `ratios` and `joined`: of [`Comparison::log_ratios`] and [`Comparison::joined`].
+    pub fn interval_factors(
+        &self,
+        candidates: &[Candidate],
+        ratios: &[Option<f64>],
+        joined: &[Option<Seconds>],
+    ) -> Vec<f64> {
+        let least_s = least_s(ratios, joined);
+        let factor = |(candidate, ratio): (&Candidate, &Option<f64>)| {
+            ratio.map_or(1.0, |_| self.size_classes.factor(candidate.kernel, least_s))
+        };
+        candidates.iter().zip(ratios).map(factor).collect()
     }
 
     /// The times of candidates of one value type, joined from how they compare (r, [`Comparison::log_ratios`]) and what was
@@ -130,6 +156,12 @@ impl Comparison {
     }
 }
 
+/// The least time of those candidates that were compared, seconds.
+fn least_s(ratios: &[Option<f64>], joined: &[Option<Seconds>]) -> f64 {
+    let compared = ratios.iter().zip(joined).filter_map(|(ratio, time)| ratio.and(*time));
+    compared.fold(f64::INFINITY, |least, time| least.min(time.0))
+}
+
 /// Makes the least of them 0.
 fn from_least(ratios: &mut [Option<f64>]) {
     let least = ratios.iter().flatten().copied().fold(f64::INFINITY, f64::min);
@@ -146,10 +178,13 @@ fn grow(rows: &[&Row<'_>]) -> VectorForest {
     VectorForest::grow(&taught.collect::<Vec<_>>(), &GROWTH)
 }
 
-/// Cost of the first choice on held-out matrices.
-fn choice(rows: &[Row<'_>], folds: &Folds<'_>) -> Option<ChoiceQuality> {
+/// A row and what trees grown without its matrix say of it, `ln(T / T_best)` of each output.
+type HeldOutRow<'r, 'a> = (&'r Row<'a>, Vec<f64>);
+
+/// Every row that judges: all of them, or those of matrices that no generator made where there are enough.
+fn held_out<'r, 'a>(rows: &'r [Row<'a>], folds: &Folds<'_>) -> Vec<HeldOutRow<'r, 'a>> {
     let only_real = enough_real(rows.iter().map(|row| (row.matrix, row.generated)));
-    let of_fold = |fold: usize| -> Vec<f64> {
+    let of_fold = |fold: usize| -> Vec<HeldOutRow<'r, 'a>> {
         let (own, others): (Vec<&Row<'_>>, Vec<&Row<'_>>) =
             rows.iter().partition(|row| folds.fold(row.matrix) == fold);
         if others.is_empty() {
@@ -157,10 +192,46 @@ fn choice(rows: &[Row<'_>], folds: &Folds<'_>) -> Option<ChoiceQuality> {
         }
         let trees = grow(&others);
         let judged = own.into_iter().filter(|row| !(only_real && row.generated));
-        judged.filter_map(|row| row.chosen(&trees.sums(&row.inputs))).collect()
+        judged.map(|row| (row, trees.sums(&row.inputs))).collect()
     };
-    let ratios: Vec<Vec<f64>> = (0..FOLDS).into_par_iter().map(of_fold).collect();
-    ChoiceQuality::of(ratios.into_iter().flatten().map(|ratio| (Seconds(ratio), Seconds(1.0))))
+    (0..FOLDS).into_par_iter().flat_map_iter(of_fold).collect()
+}
+
+/// Cost of the first choice on held-out matrices.
+fn choice(held_out: &[HeldOutRow<'_, '_>]) -> Option<ChoiceQuality> {
+    let ratios = held_out.iter().filter_map(|(row, sums)| row.chosen(sums));
+    ChoiceQuality::of(ratios.map(|ratio| (Seconds(ratio), Seconds(1.0))))
+}
+
+/// How far joined times of held-out matrices are off, beside the intervals of the times that they are joined from.
+fn size_classes(
+    held_out: &[HeldOutRow<'_, '_>],
+    compared: &[Compared],
+    judged: &[Judged<'_>],
+) -> SizeClasses {
+    let alone: HashMap<(&str, Candidate), &Judged<'_>> =
+        judged.iter().map(|one| ((one.sample.matrix, one.sample.candidate), one)).collect();
+    let mut held_to = Vec::new();
+    for (row, sums) in held_out {
+        let outputs = Compared::candidates(compared, row.dtype).zip(sums);
+        let known: Vec<(&Judged<'_>, Option<f64>)> = outputs
+            .filter_map(|(candidate, ratio)| Some((*alone.get(&(row.matrix, candidate))?, Some(*ratio))))
+            .collect();
+        let (ratios, times): (Vec<_>, Vec<_>) =
+            known.iter().map(|(one, ratio)| (*ratio, Some(one.predicted))).unzip();
+        let joined = Comparison::joined(&ratios, &times);
+        let least_s = least_s(&ratios, &joined);
+        held_to.extend(known.iter().zip(&joined).filter_map(|((one, _), joined)| {
+            Some(HeldTo {
+                matrix: row.matrix,
+                kernel: one.sample.candidate.kernel,
+                interval: one.interval,
+                time_s: least_s,
+                residual: (one.sample.time.0 / (*joined)?.0).ln(),
+            })
+        }));
+    }
+    SizeClasses::of(&held_to)
 }
 
 /// Stored form.
@@ -171,6 +242,8 @@ struct Stored {
     matrices: usize,
     dtypes: Vec<Dtype>,
     choice: ChoiceQuality,
+    #[serde(default)]
+    size_classes: SizeClasses,
     compared: Vec<Compared>,
 }
 
@@ -186,8 +259,8 @@ impl Storable for Comparison {
         let mut body = Vec::new();
         self.trees.pack(&mut body);
         let (dtypes, compared) = (self.dtypes.clone(), self.compared.clone());
-        let (matrices, choice) = (self.matrices, self.choice);
-        (Self { matrices, dtypes, choice, compared, trees: VectorForest::default() }, body)
+        let (matrices, choice, size_classes) = (self.matrices, self.choice, self.size_classes.clone());
+        (Self { matrices, dtypes, choice, size_classes, compared, trees: VectorForest::default() }, body)
     }
 
     fn join(self, mut body: &[u8]) -> Result<Self, String> {
@@ -206,20 +279,20 @@ impl Storable for Comparison {
 
 impl From<Comparison> for Stored {
     /// The comparison without the trees, which are stored as bytes beside it.
-    fn from(Comparison { matrices, dtypes, choice, compared, trees: _ }: Comparison) -> Self {
-        Self { format: format(), matrices, dtypes, choice, compared }
+    fn from(Comparison { matrices, dtypes, choice, size_classes, compared, trees: _ }: Comparison) -> Self {
+        Self { format: format(), matrices, dtypes, choice, size_classes, compared }
     }
 }
 
 impl TryFrom<Stored> for Comparison {
     type Error = String;
     fn try_from(stored: Stored) -> Result<Self, String> {
-        let Stored { format: found, matrices, dtypes, choice, compared } = stored;
+        let Stored { format: found, matrices, dtypes, choice, size_classes, compared } = stored;
         if found != format() {
             return Err(format!(
                 "the comparison is of another format or other inputs ('{found}'): fit it again"
             ));
         }
-        Ok(Self { matrices, dtypes, choice, compared, trees: VectorForest::default() })
+        Ok(Self { matrices, dtypes, choice, size_classes, compared, trees: VectorForest::default() })
     }
 }

@@ -44,6 +44,15 @@ impl Compared {
         None
     }
 
+    /// The candidates of a value type that the outputs stand for, in their order.
+    pub(super) fn candidates(all: &[Self], dtype: Dtype) -> impl Iterator<Item = Candidate> {
+        let of = move |compared: &Self| {
+            let kernel = compared.kernel;
+            compared.blocks.iter().map(move |&block| Candidate { kernel, block, dtype }).collect::<Vec<_>>()
+        };
+        all.iter().flat_map(of)
+    }
+
     pub(super) fn outputs(all: &[Self]) -> usize {
         all.iter().map(|compared| compared.blocks.len()).sum()
     }
@@ -64,6 +73,7 @@ impl Compared {
 #[derive(Debug, Clone)]
 pub(super) struct Row<'a> {
     pub(super) matrix: &'a str,
+    pub(super) dtype: Dtype,
     pub(super) generated: bool,
     pub(super) inputs: Vec<i32>,
     /// `ln(T / T_best)` of each output; anything where nothing was measured.
@@ -90,6 +100,7 @@ impl<'a> Row<'a> {
             let dtype = s.candidate.dtype;
             let row = rows.entry((s.matrix, dtype)).or_insert_with(|| Self {
                 matrix: s.matrix,
+                dtype,
                 generated: s.origin.is_generated(),
                 inputs: Compared::inputs(compared, s.features, dtype, facts).unwrap_or_default(),
                 responses: vec![0.0; outputs],

@@ -24,9 +24,10 @@ mod trained;
 
 pub use cross_validation::CrossValidation;
 pub use learner::Learner;
-pub use model::{LearnedKernel, LearnedModel, MIN_MATRICES};
+pub use model::{Judged, LearnedKernel, LearnedModel, MIN_MATRICES};
 pub use predictor::LearnedPredictor;
 pub use quantity::Quantity;
 pub use sample::{LearningSample, Origin, enough_real};
 
 pub(crate) use folds::{FOLDS, Folds};
+pub(crate) use size_classes::{HeldTo, SizeClasses};

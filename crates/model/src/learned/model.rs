@@ -57,6 +57,17 @@ pub struct LearnedKernel {
     pub(super) trained: Trained,
 }
 
+/// The time of a held-out matrix beside what was predicted for it.
+#[derive(Debug, Clone, Copy)]
+pub struct Judged<'a> {
+    /// The measured time.
+    pub sample: LearningSample<'a>,
+    /// Predicted by what was learned without the matrix.
+    pub predicted: Seconds,
+    /// Interval around it, as the model states it for that kernel and time.
+    pub interval: LogInterval,
+}
+
 /// A group of kernels as it was learned, with the predictions of held-out matrices that judge each of its kernels.
 struct LearnedGroup<'a, L> {
     kernels: Vec<(LearnedKernel, Vec<HeldOut<'a>>)>,
@@ -148,7 +159,18 @@ impl<L: Learner> LearnedModel<L> {
     ///
     /// # Errors
     /// [`PredictError::TooFewMatrices`] if no kernel has enough.
-    pub fn fit<'a>(facts: &DeviceFacts, samples: &[LearningSample<'a>]) -> Result<Self, PredictError> {
+    pub fn fit(facts: &DeviceFacts, samples: &[LearningSample<'_>]) -> Result<Self, PredictError> {
+        Self::fit_judged(facts, samples).map(|(model, _)| model)
+    }
+
+    /// [`LearnedModel::fit`], with the times of held-out matrices by which the model was judged.
+    ///
+    /// # Errors
+    /// As [`LearnedModel::fit`].
+    pub fn fit_judged<'a>(
+        facts: &DeviceFacts,
+        samples: &[LearningSample<'a>],
+    ) -> Result<(Self, Vec<Judged<'a>>), PredictError> {
         let usable: Vec<LearningSample<'a>> =
             samples.iter().copied().filter(LearningSample::is_usable).collect();
         let folds = Folds::of(usable.iter().map(|s| s.matrix));
@@ -180,7 +202,7 @@ impl<L: Learner> LearnedModel<L> {
                 matrix: h.sample.matrix,
                 kernel: kernel.kernel,
                 interval: kernel.interval,
-                predicted_s: h.predicted.0,
+                time_s: h.predicted.0,
                 residual: h.residual(),
             };
             judged.iter().map(held_to).collect::<Vec<_>>()
@@ -189,7 +211,19 @@ impl<L: Learner> LearnedModel<L> {
         let size_classes = SizeClasses::of(&held_to);
         let dtypes: BTreeSet<Dtype> = usable.iter().map(|s| s.candidate.dtype).collect();
         let dtypes = dtypes.into_iter().collect();
-        Ok(Self { format: Format::new(), matrices, dtypes, cross_validation, size_classes, kernels, groups })
+        let of_kernel = |(kernel, judged): (&LearnedKernel, Vec<HeldOut<'a>>)| {
+            let interval = |time_s| size_classes.scaled(kernel.kernel, kernel.interval, time_s);
+            let judged = judged.into_iter().map(|HeldOut { sample, predicted }| Judged {
+                sample,
+                predicted,
+                interval: interval(predicted.0),
+            });
+            judged.collect::<Vec<_>>()
+        };
+        let judged = kernels.iter().zip(judged).flat_map(of_kernel).collect();
+        let model =
+            Self { format: Format::new(), matrices, dtypes, cross_validation, size_classes, kernels, groups };
+        Ok((model, judged))
     }
 
     /// Matrices learned from.

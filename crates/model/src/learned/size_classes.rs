@@ -2,7 +2,7 @@
 //!
 //! Short products are launch cost for the most part, and are predicted better than the residuals of all matrices say; long ones
 //! depend on where x is found, and are predicted worse, of some families more than of others. So the interval of a kernel is scaled by
-//! the class of its predicted time and by its family:
+//! the class of a time, which is the predicted one, and by its family:
 //!
 //! ```text
 //! s = r / high for r > 0, r / low else         r = ln(measured / predicted), held out; low, high: of the kernel
@@ -11,6 +11,8 @@
 //! ```
 //! The rank is that of split-conformal prediction, within each class (Mondrian: Vovk, Gammerman and Shafer 2005, section 4.5). A family
 //! with few matrices of a size has the factor of all families there, so that nothing is narrow for want of measurements.
+//!
+//! The comparison of candidates has a second set of factors, for joined times: there a class is that of the matrix, by its least time.
 
 use crate::LogInterval;
 use serde::de::Error;
@@ -32,7 +34,7 @@ const MOST: f64 = 4.0;
 
 /// Factors of the classes; 1 where a class has too few residuals.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub(super) struct SizeClasses {
+pub(crate) struct SizeClasses {
     /// Of a family that was not held to anything.
     all: Factors,
     /// By the name of the family.
@@ -61,13 +63,14 @@ impl Default for Factors {
 
 /// A held-out time beside the interval of its kernel.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct HeldTo<'a> {
-    pub(super) matrix: &'a str,
-    pub(super) kernel: Kernel,
-    pub(super) interval: LogInterval,
-    pub(super) predicted_s: f64,
+pub(crate) struct HeldTo<'a> {
+    pub(crate) matrix: &'a str,
+    pub(crate) kernel: Kernel,
+    pub(crate) interval: LogInterval,
+    /// Time by which it is of a class.
+    pub(crate) time_s: f64,
     /// `ln(measured / predicted)`.
-    pub(super) residual: f64,
+    pub(crate) residual: f64,
 }
 
 impl HeldTo<'_> {
@@ -91,8 +94,8 @@ fn ninth_tenth(mut scores: Vec<f64>) -> f64 {
 
 impl SizeClasses {
     /// Fits the factors to held-out times.
-    pub(super) fn of(held_out: &[HeldTo<'_>]) -> Self {
-        let in_class = |at: usize| held_out.iter().filter(move |h| class(h.predicted_s) == at);
+    pub(crate) fn of(held_out: &[HeldTo<'_>]) -> Self {
+        let in_class = |at: usize| held_out.iter().filter(move |h| class(h.time_s) == at);
         let names: BTreeSet<&str> = held_out.iter().map(|h| h.kernel.family().name).collect();
         let (mut all, mut families) = (Factors::default(), BTreeMap::<String, Factors>::new());
         for at in 0..CLASSES {
@@ -114,12 +117,16 @@ impl SizeClasses {
         Self { all, families }
     }
 
-    /// The interval of a kernel around a time of that size.
-    pub(super) fn scaled(&self, kernel: Kernel, interval: LogInterval, time_s: f64) -> LogInterval {
+    /// The factor of a kernel at a time of that size.
+    pub(crate) fn factor(&self, kernel: Kernel, time_s: f64) -> f64 {
         let factor = self.families.get(kernel.family().name).unwrap_or(&self.all).0[class(time_s)];
         // A damaged file may say anything.
-        let factor = if factor.is_finite() { factor.clamp(MOST.recip(), MOST) } else { 1.0 };
-        interval.widened(factor - 1.0)
+        if factor.is_finite() { factor.clamp(MOST.recip(), MOST) } else { 1.0 }
+    }
+
+    /// The interval of a kernel around a time of that size.
+    pub(crate) fn scaled(&self, kernel: Kernel, interval: LogInterval, time_s: f64) -> LogInterval {
+        interval.widened(self.factor(kernel, time_s) - 1.0)
     }
 }
 
@@ -134,12 +141,12 @@ mod tests {
     }
 
     /// A thousand residuals of two hundred matrices up to so many times as far as the interval's ends.
-    fn held(kernel: Kernel, predicted_s: f64, reach: f64, matrices: &[String]) -> Vec<HeldTo<'_>> {
+    fn held(kernel: Kernel, time_s: f64, reach: f64, matrices: &[String]) -> Vec<HeldTo<'_>> {
         let interval = LogInterval::from(INTERVAL);
         let of = |at: usize| {
             let share = (at % 100) as f64 / 100.0 * reach;
             let residual = if at.is_multiple_of(2) { 0.2 * share } else { -0.1 * share };
-            HeldTo { matrix: &matrices[at % matrices.len()], kernel, interval, predicted_s, residual }
+            HeldTo { matrix: &matrices[at % matrices.len()], kernel, interval, time_s, residual }
         };
         (0..1000).map(of).collect()
     }
@@ -160,7 +167,7 @@ mod tests {
         let all = [&short[..], &long, &long_ell, one_jad].concat();
         let classes = SizeClasses::of(&all);
         for own in [short, long, long_ell] {
-            let scaled = classes.scaled(own[0].kernel, LogInterval::from(INTERVAL), own[0].predicted_s);
+            let scaled = classes.scaled(own[0].kernel, LogInterval::from(INTERVAL), own[0].time_s);
             let inside = own.iter().filter(|h| scaled.low() <= h.residual && h.residual <= scaled.high());
             assert!((870..=930).contains(&inside.count()), "{scaled:?}");
         }

@@ -3,7 +3,9 @@
 use crate::made_up::located;
 use sparsight_kernels::{BLOCKS, Candidate, DeviceFacts, Kernel, catalogue};
 use sparsight_matrix::{Dtype, Features, RowLengths, Seconds};
-use sparsight_model::{Comparison, LearningSample, MIN_MATRICES, Origin, PredictError, Storable};
+use sparsight_model::{
+    Comparison, Judged, LearningSample, LogInterval, MIN_MATRICES, Origin, PredictError, Storable,
+};
 
 fn facts() -> DeviceFacts {
     DeviceFacts { launch_s: Seconds(1e-6), ..crate::made_up::gpu("made up", 4, 2048) }
@@ -24,8 +26,8 @@ fn law(candidate: &Candidate, features: &Features) -> Seconds {
     Seconds(1e-6 * (features.nrows % 7000 + 1000) as f64 * slower * block)
 }
 
-fn fit(corpus: &[(String, Features)]) -> Result<Comparison, PredictError> {
-    let samples: Vec<LearningSample<'_>> = corpus
+fn samples(corpus: &[(String, Features)]) -> Vec<LearningSample<'_>> {
+    corpus
         .iter()
         .flat_map(|(matrix, features)| {
             let best = catalogue(Dtype::F64).map(|c| law(&c, features).0).fold(f64::INFINITY, f64::min);
@@ -38,8 +40,11 @@ fn fit(corpus: &[(String, Features)]) -> Result<Comparison, PredictError> {
                 origin: Origin::Real,
             })
         })
-        .collect();
-    Comparison::fit(&facts(), &samples)
+        .collect()
+}
+
+fn fit(corpus: &[(String, Features)]) -> Result<Comparison, PredictError> {
+    Comparison::fit(&facts(), &samples(corpus), &[])
 }
 
 fn corpus(count: u64) -> Vec<(String, Features)> {
@@ -101,6 +106,40 @@ fn joined_times_are_those_of_single_kernels_in_the_order_of_the_comparison() {
     ratios.remove(at);
     alone.remove(at);
     assert_eq!(without, Comparison::joined(&ratios, &alone), "as if it had not been asked for");
+}
+
+#[test]
+fn intervals_of_joined_times_are_as_wide_as_held_out_times_ask_for() {
+    let corpus = corpus(120);
+    let samples = samples(&corpus);
+    // Every second matrix takes a tenth more than predicted in all candidates, and intervals end at 5 %.
+    let beyond = |matrix: &str| if matrix.ends_with(['0', '2', '4', '6', '8']) { 1.1 } else { 1.0 };
+    let judged: Vec<Judged<'_>> = samples
+        .iter()
+        .map(|&sample| Judged {
+            sample,
+            predicted: Seconds(sample.time.0 / beyond(sample.matrix)),
+            interval: LogInterval::new(-1.05_f64.ln(), 1.05_f64.ln()),
+        })
+        .collect();
+    let comparison = Comparison::fit(&facts(), &samples, &judged).unwrap();
+    let candidates: Vec<Candidate> = catalogue(Dtype::F64).collect();
+    let (_, features) = matrix(130);
+    let times: Vec<Option<Seconds>> = candidates.iter().map(|c| Some(law(c, &features))).collect();
+    let ratios = comparison.log_ratios(&candidates, &features, &facts());
+    let expected = 1.1_f64.ln() / 1.05_f64.ln();
+    for factor in comparison.interval_factors(&candidates, &ratios, &times) {
+        assert!((factor / expected - 1.0).abs() < 0.25, "{factor} in place of {expected}");
+    }
+    let short = vec![Some(Seconds(2e-6)); candidates.len()];
+    let factors = comparison.interval_factors(&candidates, &ratios, &short);
+    assert_eq!(factors, vec![1.0; candidates.len()], "of that size nothing was held out");
+    let unknown = vec![None; candidates.len()];
+    let factors = comparison.interval_factors(&candidates, &unknown, &times);
+    assert_eq!(factors, vec![1.0; candidates.len()], "what was not compared keeps its interval");
+    let without = fit(&corpus).unwrap();
+    let factors = without.interval_factors(&candidates, &ratios, &times);
+    assert_eq!(factors, vec![1.0; candidates.len()], "nothing was judged");
 }
 
 #[test]

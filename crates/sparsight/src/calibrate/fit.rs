@@ -3,7 +3,9 @@
 use super::{calibrated, calibration_of};
 use crate::Error;
 use crate::missing::Missing;
-use crate::models::{CalibratedStrip, LearnedKind, MODELS_SCHEMA, Models, ModelsIndex, registry};
+use crate::models::{
+    CalibratedStrip, KnownKernels, LearnedKind, MODELS_SCHEMA, Models, ModelsIndex, registry,
+};
 use crate::profile::ProfileFolder;
 use crate::records::{
     BenchmarkRecord, CorpusRecord, CutRecord, Measured, Outcome, is_plausible, is_plausible_preparation,
@@ -11,7 +13,7 @@ use crate::records::{
 use sparsight_kernels::{Candidate, DeviceFacts, Execution, Kernel, device_bytes};
 use sparsight_matrix::{Csr, Dtype, Seconds};
 use sparsight_model::{
-    Between, Calibration, Comparison, CutCost, LearningSample, MeasuredInAll, MeasuredPair,
+    Between, Calibration, Comparison, CutCost, Judged, LearningSample, MeasuredInAll, MeasuredPair,
     MeasuredPreparation, MixedPrecision, Model, Observation, PredictError, PreparationModel, StripModel,
     StripPredictor, Surroundings, Variant, saved_share,
 };
@@ -99,11 +101,14 @@ pub(super) fn fit_each(
     for variant in Variant::ALL {
         strips.extend(fit_strip(variant, &facts, &observations, &corpus)?.map(|strip| (variant, strip)));
     }
-    let mut learned = Vec::new();
+    let (mut learned, mut judged) = (Vec::new(), Vec::new());
     for kind in learned_kinds {
-        learned.extend(if_enough((kind.fit)(&facts, &samples))?.map(|fitted| (kind.name, fitted)));
+        if let Some((model, held_out)) = if_enough((kind.fit)(&facts, &samples))? {
+            judged.push((model.known(), held_out));
+            learned.push((kind.name, model));
+        }
     }
-    let comparison = if_enough(Comparison::fit(&facts, &ranked))?;
+    let comparison = if_enough(Comparison::fit(&facts, &ranked, &of_best(&judged)))?;
     let index = ModelsIndex {
         schema: MODELS_SCHEMA.to_owned(),
         train: Vec::new(),
@@ -116,6 +121,22 @@ pub(super) fn fit_each(
     };
     let models = Models::made(index, strips, learned, comparison, surroundings(learned_from()));
     Ok(Fitted { models, implausible })
+}
+
+/// The times of held-out matrices by that model which answers for their kernel: the one of the least error.
+fn of_best<'a>(judged: &[(KnownKernels, Vec<Judged<'a>>)]) -> Vec<Judged<'a>> {
+    let of_model = |(at, (_, held_out)): (usize, &(KnownKernels, Vec<Judged<'a>>))| {
+        let answers = |h: &&Judged<'a>| {
+            let Candidate { kernel, dtype, .. } = h.sample.candidate;
+            let errors = judged
+                .iter()
+                .enumerate()
+                .filter_map(|(at, (known, _))| Some((at, known.error(kernel, dtype)?)));
+            errors.min_by(|a, b| a.1.total_cmp(&b.1)).is_some_and(|(best, _)| best == at)
+        };
+        held_out.iter().filter(answers).copied().collect::<Vec<_>>()
+    };
+    judged.iter().enumerate().flat_map(of_model).collect()
 }
 
 /// Times that another device measured of matrices that are not in `corpus`, converted to this device.

@@ -4,7 +4,7 @@ use super::{Learned, model_file};
 use crate::Error;
 use crate::model_name::ModelName;
 use sparsight_kernels::DeviceFacts;
-use sparsight_model::{Boosting, LearnedModel, Learner, LearningSample, PredictError};
+use sparsight_model::{Boosting, Judged, LearnedModel, Learner, LearningSample, PredictError};
 use std::path::Path;
 use std::str::FromStr;
 use std::sync::OnceLock;
@@ -15,7 +15,9 @@ static OWN: [LearnedKind; 1] = [LearnedKind::of::<Boosting>(ModelName::Boosting)
 /// Models of other crates.
 static ADDED: OnceLock<Vec<LearnedKind>> = OnceLock::new();
 
-type Fit = fn(&DeviceFacts, &[LearningSample<'_>]) -> Result<Box<dyn Learned>, PredictError>;
+/// A model, and the times of held-out matrices by which it was judged.
+type Fitted<'a> = (Box<dyn Learned>, Vec<Judged<'a>>);
+type Fit = for<'a> fn(&DeviceFacts, &[LearningSample<'a>]) -> Result<Fitted<'a>, PredictError>;
 type Read = fn(&Path, &[u8]) -> Result<Box<dyn Learned>, Error>;
 
 /// A model that learns.
@@ -38,11 +40,12 @@ impl LearnedKind {
     }
 }
 
-fn fit<L: Learner + 'static>(
+fn fit<'a, L: Learner + 'static>(
     facts: &DeviceFacts,
-    samples: &[LearningSample<'_>],
-) -> Result<Box<dyn Learned>, PredictError> {
-    Ok(Box::new(LearnedModel::<L>::fit(facts, samples)?))
+    samples: &[LearningSample<'a>],
+) -> Result<Fitted<'a>, PredictError> {
+    let (model, judged) = LearnedModel::<L>::fit_judged(facts, samples)?;
+    Ok((Box::new(model), judged))
 }
 
 fn read<L: Learner + 'static>(path: &Path, packed: &[u8]) -> Result<Box<dyn Learned>, Error> {

@@ -173,9 +173,12 @@ impl<'p> BestPredictor<'p> {
             .iter()
             .map(|answer| answer.as_ref().ok().map(|(_, prediction)| prediction.time))
             .collect();
-        for (answer, time) in answers.iter_mut().zip(Comparison::joined(&ratios, &alone)) {
+        let joined = Comparison::joined(&ratios, &alone);
+        let factors = comparison.interval_factors(possible, &ratios, &joined);
+        for ((answer, time), factor) in answers.iter_mut().zip(joined).zip(factors) {
             if let (Ok((_, prediction)), Some(time)) = (answer, time) {
                 prediction.move_to(time);
+                prediction.scale_interval(factor, self.profile.device.facts.launch_s);
             }
         }
         answers
