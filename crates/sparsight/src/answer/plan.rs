@@ -105,7 +105,7 @@ impl PlanVerdict {
         if planned.features.nnz > MOST_CUT {
             let most = grouped(MOST_CUT);
             return whole(format!(
-                "{leave}. No cut of more than {most} non-zeros was learned from, so no gain is claimed for one."
+                "{leave}. Cuts of more than {most} non-zeros hardly ever gain, so no gain is claimed for one."
             ));
         }
         let cuts = planned.strategies.iter().filter(|strategy| strategy.parts.len() > 1);

@@ -131,7 +131,7 @@ fn gained(strategy: &PlannedStrategy, single: &PlannedPart) -> String {
     let PlannedStrategy { parts, gain, .. } = strategy;
     match (&parts[..], *gain) {
         ([part], _) if part.candidate == single.candidate => "the best single".to_owned(),
-        ([_, _, ..], _) if single.nnz > MOST_CUT => "such cuts were not learned from".to_owned(),
+        ([_, _, ..], _) if single.nnz > MOST_CUT => "such cuts hardly ever gain".to_owned(),
         (_, gain) if gain < 0.0 => format!("{} more than the best single", percent(-gain)),
         (_, gain) if strategy.high_s >= single.prediction.time => {
             format!("{} less than the best single, which is within the error", percent(gain))

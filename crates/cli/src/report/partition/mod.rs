@@ -34,7 +34,7 @@ pub(super) fn panel(plan: &ReportedPlan) -> Option<Panel> {
     let (single, best) = (plan.single.as_ref()?, best(plan)?);
     let mut panel = strip::panel(plan, best, &Colours::of(plan))?;
     panel.body += &remark(&match Gain::of(plan, single, best) {
-        Gain::Unknown => format!("No gain is claimed: {NOT_LEARNED} {MEASURE}"),
+        Gain::Unknown => format!("No gain is claimed: {HARDLY_GAINS} {MEASURE}"),
         Gain::Lost(share) => format!("Leave it whole: the best cut takes {share} more. {MEASURE}"),
         Gain::Unsure(share) => {
             format!("The best cut takes {share} less, which is within the error of the prediction. {MEASURE}")
@@ -44,7 +44,8 @@ pub(super) fn panel(plan: &ReportedPlan) -> Option<Panel> {
     Some(panel)
 }
 
-const NOT_LEARNED: &str = "cuts of so large a matrix were not learned from.";
+const HARDLY_GAINS: &str =
+    "of 47 matrices of 20 to 53 million non-zeros that were cut and measured two gained over 3 %.";
 
 const MEASURE: &str = "`sparsight plan --cut --run` measures both.";
 
@@ -66,7 +67,7 @@ enum Gain {
     Unsure(String),
     /// The cut takes this much less.
     Sure(String),
-    /// The matrix is larger than those whose cuts were learned from.
+    /// The matrix is so large that hardly any cut gains.
     Unknown,
 }
 
@@ -103,7 +104,7 @@ fn header(plans: &ReportedPlans) -> String {
     let (words, sentence) = match cut {
         None => (leave, "Nothing is gained by cutting the rows into parts.".to_owned()),
         Some((_, parts, Gain::Unknown)) => {
-            (leave, format!("Cut into {parts}, no gain is claimed: {NOT_LEARNED}"))
+            (leave, format!("Cut into {parts}, no gain is claimed: {HARDLY_GAINS}"))
         }
         Some((best, parts, Gain::Lost(share))) => {
             (leave, format!("Cut into {parts}, it takes {}: {share} more.", best.time().predicted))
