@@ -42,7 +42,9 @@ static OPEN: Mutex<BTreeMap<LocalDevice, Weak<Opened>>> = Mutex::new(BTreeMap::n
 impl Opened {
     fn open(here: LocalDevice) -> Result<Arc<Self>, Failure> {
         let mut all = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(opened) = all.get(&here).and_then(Weak::upgrade) {
+        // A GPU that the program has reset since is opened again.
+        let is_usable = |opened: &Arc<Self>| !matches!(&**opened, Self::Cuda(gpu) if gpu.was_reset());
+        if let Some(opened) = all.get(&here).and_then(Weak::upgrade).filter(is_usable) {
             return Ok(opened);
         }
         let opened = Arc::new(match here {

@@ -166,7 +166,8 @@ impl<T: Scalar> Compiled<T> {
             (
                 arrays::read("x", x, self.ncols)?,
                 arrays::write("y", y, n)?,
-                arrays::read("scalars", arrays.scalars, epilogue.scalars().len())?,
+                // A copy: the same doubles may take the dot products.
+                arrays::read("scalars", arrays.scalars, epilogue.scalars().len())?.to_vec(),
                 arrays::write("dots", arrays.dots, epilogue.dots().len())?,
             )
         };
@@ -178,7 +179,8 @@ impl<T: Scalar> Compiled<T> {
             outputs.map(|at| unsafe { arrays::write("an output", at, if at.is_null() { 0 } else { n }) });
         let vectors = vectors.map(Result::unwrap_or_default);
         let mut outputs = outputs.map(Result::unwrap_or_default);
-        let operands = HostOperands { vectors: &vectors[..count], outputs: &mut outputs[..written], scalars };
+        let operands =
+            HostOperands { vectors: &vectors[..count], outputs: &mut outputs[..written], scalars: &scalars };
         // New values may be under way in a stream of the caller.
         self.device.wait()?;
         Ok(self.product.multiply(x, y, operands, dots)?)

@@ -68,7 +68,7 @@ pub(crate) fn leave_all(why: String) {
     let _ = ALL_LEFT.set(why);
 }
 
-/// Opens GPU number `index` for a context: what the worker does. Those of contexts that a reset of their device has ended are dropped.
+/// Opens GPU number `index` for a context: what the worker does. Drops GPUs whose device was reset.
 fn open(context: u64, index: usize) {
     let state = match catch_unwind(|| Gpu::open(context, index)) {
         Ok(Ok(gpu)) => State::Open(Arc::new(gpu)),
@@ -76,9 +76,13 @@ fn open(context: u64, index: usize) {
         Err(_) => State::Left("a panic while the GPU was opened; please report it".to_owned()),
     };
     let mut gpus = GPUS.write().unwrap_or_else(PoisonError::into_inner);
-    let gpus = gpus.get_or_insert_default();
-    gpus.retain(|_, state| !matches!(state, State::Open(gpu) if gpu.cuda.was_reset()));
-    gpus.insert(context, state);
+    let all = gpus.get_or_insert_default();
+    let was_reset = |_: &u64, state: &mut State| matches!(state, State::Open(gpu) if gpu.cuda.was_reset());
+    let old: Vec<_> = all.extract_if(was_reset).collect();
+    all.insert(context, state);
+    // Products do not wait until these are dropped.
+    drop(gpus);
+    drop(old);
 }
 
 /// The reasons why GPUs are not used.

@@ -102,6 +102,9 @@ pub trait Device<T: Scalar> {
     ///   for this matrix
     fn load(&self, request: LoadRequest<'_, T>) -> Result<Box<dyn Product<T>>, DeviceError>;
 
+    /// Opens what batches ask for, such as the clock, so that the first of them does not wait for it.
+    fn begin_timing(&self) {}
+
     /// Generates a benchmark matrix in `format` where the device works, with a random x.
     ///
     /// # Errors

@@ -91,7 +91,8 @@ pub(crate) fn processor() -> &'static Arc<Cpu> {
 fn gpu(index: usize) -> Result<Cuda, Failure> {
     static GPUS: Mutex<BTreeMap<usize, Cuda>> = Mutex::new(BTreeMap::new());
     let mut gpus = GPUS.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(gpu) = gpus.get(&index) {
+    // One that the program has reset since is opened again.
+    if let Some(gpu) = gpus.get(&index).filter(|gpu| !gpu.was_reset()) {
         return Ok(gpu.clone());
     }
     let mut gpu = Cuda::open_without_rates(index)?;

@@ -420,6 +420,10 @@ impl<T: Scalar> Device<T> for Cuda {
         self.facts()
     }
 
+    fn begin_timing(&self) {
+        let _ = self.gpu.clock();
+    }
+
     fn limits(&self) -> Limits {
         self.limits()
     }

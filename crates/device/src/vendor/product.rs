@@ -26,6 +26,17 @@ pub(crate) struct Product<L: VendorLibrary, T: Scalar> {
     library: Arc<L>,
 }
 
+impl<L: VendorLibrary, T: Scalar> Drop for Product<L, T> {
+    fn drop(&mut self) {
+        let call = self.call.take();
+        match self.library.driver().enter() {
+            Ok(_entered) => drop(call),
+            // The device was reset, and what the library keeps there with it.
+            Err(_) => std::mem::forget(call),
+        }
+    }
+}
+
 impl<L: VendorLibrary, T: Scalar> Product<L, T> {
     /// Describes the operand to the library, lets it look at the matrix, runs it once, since its kernels are loaded when they first
     /// run, for which the driver waits for the stream, and waits.

@@ -14,7 +14,7 @@ use std::time::Instant;
 /// Turing, Ampere, Hopper, Blackwell. Those that the NVRTC at hand does not know are left out.
 const ARCHS: [Arch; 4] = [(7, 5), (8, 0), HOPPER, (10, 0)];
 
-/// The generation for which `kernels_are_as_measured` compiles every candidate with offsets of 4 bytes.
+/// The generation for which `kernels_are_as_measured` compiles every candidate with offsets of 4 bytes, by the compiler of that test.
 const HOPPER: Arch = (9, 0);
 
 const DTYPES: [Dtype; 3] = [Dtype::F32, Dtype::F64, Dtype::Mixed];
@@ -136,6 +136,9 @@ fn skipped() -> bool {
 #[test]
 fn every_variant_compiles_for_every_generation() {
     if !skipped() {
+        if sparsight_device::cuda::nvrtc_version() != Ok(crate::kernels_are_as_measured::NVRTC) {
+            return compile_all(&sources(), &ARCHS);
+        }
         compile_all(&sources(), &ARCHS.into_iter().filter(|&arch| arch != HOPPER).collect::<Vec<_>>());
         compile_all(&[sources_without_candidates(), sources_of_candidates(8)].concat(), &[HOPPER]);
     }

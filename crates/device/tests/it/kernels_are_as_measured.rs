@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 const MEASURED: &str = include_str!("../kernels_as_measured.txt");
 
 /// Version of NVRTC with which profiles were measured.
-const NVRTC: (u32, u32) = (13, 0);
+pub(crate) const NVRTC: (u32, u32) = (13, 0);
 
 /// FNV-1a: the same on every machine and by every compiler.
 fn digest(bytes: &[u8], from: u64) -> u64 {

@@ -6,7 +6,7 @@
 //! mean and spread over the pairs        mu_f = mean e_pf,   z = (e_pf - mu_f) sqrt(share of p);   pairs from the same reference count more
 //! of the pair asked about               ln(T / T_ref) = mu_f + a z + a0 + g_f(v)        v: the seven quantities that are multiplied
 //!                                       a, a0 normal around 0; g a Gaussian process: conditioned on the few matrices, robust
-//! residual of a matrix and format       e_m + e_mf: what the formats of a matrix share is no evidence of several
+//! residual of a matrix and format       e_m + e_mf: an error that all formats of a matrix share counts once
 //! covariance of g_f(v), g_h(u)          sum over two kernels (s^2 + o^2 [f = h]) exp(-d^2 / 2 l^2)
 //!                                       wide: d over all seven;   near: over t and b alone
 //! carried                               T^0.85 T_plain^0.15, where the few give the plain equation of the format
@@ -285,8 +285,11 @@ impl Learned {
         let known: Vec<usize> = places
             .filter(|&at| (measured[at] + self.mean[at] + self.spread[at % self.formats]).is_finite())
             .collect();
-        let centres: Vec<usize> =
-            known.iter().copied().step_by(known.len().div_ceil(CENTRES).max(1)).collect();
+        // Format by format, so that each has its share.
+        let mut by_format = known.clone();
+        by_format.sort_by_key(|at| at % self.formats);
+        let count = known.len().min(CENTRES);
+        let centres: Vec<usize> = (0..count).map(|k| by_format[k * known.len() / count]).collect();
         let between =
             |a: &[usize], b: &[usize]| DMatrix::from_fn(a.len(), b.len(), |i, k| self.covariance(a[i], b[k]));
         // With g = k(., centres) R^-T x and R R^T the covariance of the centres, x is normal with a variance of 1, as a and a0 are.

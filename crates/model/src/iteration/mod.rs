@@ -4,7 +4,7 @@
 //! T = sum of products (E - (l - g) + c B (m(W) - m(B)) + t) + sum of vector updates (u + n / r)
 //!
 //! E        predicted time of the product by itself, one of many in a stream
-//! l, g     a launch in a stream, which is in E, and in a graph; none is shorter in a stream
+//! l, g     a launch in a stream, which is part of E, and a launch in a graph; l - g is 0 where it is negative
 //! B, W     bytes of the product, and of all that the iteration touches
 //! m(B)     max(0, 1 - C / B): the share of B bytes that a cache of C = 0.6 L2 does not hold until they are read again
 //! c        seconds for each byte that is evicted between two products: a byte at the copy rate
@@ -124,7 +124,7 @@ impl IterationCost {
         let Prediction { time, low, high, .. } = one.prediction;
         let own = one.bytes.0 as f64;
         let evicted = own / self.bytes_per_s * (self.missing(whole) - self.missing(own)).max(0.0);
-        // No product is shorter than a launch in a graph, unless it was in a stream.
+        // A product is not priced below g, unless E itself is below g.
         let in_graph = |time: f64, launch: f64| {
             let shorter = (self.launch_s - launch).max(0.0);
             (time - shorter).max(time.min(launch))

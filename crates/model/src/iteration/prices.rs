@@ -1,8 +1,8 @@
-//! What launches of an iteration cost, and what stands in them, whatever they move.
+//! The parts of an iteration's cost that do not depend on bytes: launches, and dot products in them.
 //!
 //! On a GPU these are seconds, not launches: they are made of round trips to the L2 and of starts of thread blocks in which neither the
-//! host nor its driver takes part. A launch in a stream costs a quarter more on an H100 than on an H200, an update and a dot product a
-//! twentieth. A processor has no graphs: there each is a pass over the rows, which costs a launch.
+//! host nor its driver takes part. A launch in a stream costs a quarter more on an H100 than on an H200, an update and a dot product
+//! 5 % more. A processor has no graphs: there each is a pass over the rows, which costs a launch.
 
 /// A time with the ends of its interval, seconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -30,7 +30,7 @@ impl Span {
     }
 }
 
-/// Prices of launches and of what stands in them, whatever they move.
+/// The parts of the cost that do not depend on bytes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Prices {
     /// g.
@@ -52,7 +52,7 @@ pub(super) struct Prices {
 
 impl Prices {
     /// Measured in CUDA graphs of 20 launches on an H200 and an H100, f64 (docs/models.md): `time` lies between both, `low` and `high`
-    /// hold most of what was measured on either.
+    /// hold most of what was measured on either, not all. Those of other GPUs were not measured.
     pub(super) const ON_GPU: Self = Self {
         // An empty kernel: 0.72 and 1.02; products of small matrices take 0.55 and 0.85 less than in a stream.
         graph_launch: Span::of_us(0.7, 0.75, 1.0),

@@ -116,6 +116,12 @@ class OnSeveralGpus(Products):
         """Not supported: dot products are sums over those of the pieces."""
         raise self._no_epilogue()
 
+    def _refuse(self, epilogue, outputs, operands):
+        if epilogue is not None or outputs is not None:
+            raise self._no_epilogue()
+        for name in operands:
+            raise TypeError(f"matvec() got an unexpected keyword argument {name!r}")
+
     def _no_epilogue(self):
         return SparsightError(
             "epilogues and dot products are computed on one GPU, and not on several",
@@ -167,7 +173,9 @@ class DistributedOperator(OnSeveralGpus):
         """Memory of the matrix on each GPU, with buffers of the exchange, without x and y, in bytes."""
         return tuple(self._core.memory_bytes)
 
-    def matvec(self, x: Any, out: Any = None, alpha: float = 1.0, beta: float = 0.0, **epilogue: Any) -> Any:
+    def matvec(
+        self, x: Any, out: Any = None, alpha: float = 1.0, beta: float = 0.0, *, epilogue: Any = None, outputs: Any = None, **operands: Any
+    ) -> Any:
         """y = alpha A x + beta y with vectors on the host; an ``epilogue`` is refused.
 
         Parameters
@@ -190,8 +198,7 @@ class DistributedOperator(OnSeveralGpus):
         SparsightError
             A GPU that failed, or did not do its part within a minute: the operator cannot be used any more.
         """
-        if epilogue:
-            raise self._no_epilogue()
+        self._refuse(epilogue, outputs, operands)
         if getattr(x, "ndim", 1) == 2 and x.shape[1] == 1:
             return of_column(x, lambda vector: self.matvec(vector, out, alpha, beta))
         return _vectors.kind_of(x).multiply(self, x, out, alpha, beta, None)

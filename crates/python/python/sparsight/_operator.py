@@ -318,7 +318,8 @@ class Operator(Products):
             core, matrix = self._turned
             self._transposed = Operator(core, matrix, (self._core, self._matrix))
             self._transposed._twins = self._twins
-            self._twins.add(self._transposed)
+            with self._changing:
+                self._twins.add(self._transposed)
         return self._transposed
 
     def _prepare_transpose(self):
@@ -418,7 +419,9 @@ class Operator(Products):
 
         A CUDA graph into which a product was captured must not be replayed after this, nor after the operator is gone.
         """
-        for twin in list(self._twins):
+        with self._changing:
+            twins = list(self._twins)
+        for twin in twins:
             _epilogue.free(twin)
         self._core.free()
         self._unplanned = None

@@ -122,7 +122,9 @@ class RankOperator(OnSeveralGpus):
             whole[numbers] = entries
         return whole
 
-    def matvec(self, x: Any, out: Any = None, alpha: float = 1.0, beta: float = 0.0, **epilogue: Any) -> Any:
+    def matvec(
+        self, x: Any, out: Any = None, alpha: float = 1.0, beta: float = 0.0, *, epilogue: Any = None, outputs: Any = None, **operands: Any
+    ) -> Any:
         """y = alpha A x + beta y with vectors on the host, whole in each process. All of them call it. An ``epilogue`` is refused.
 
         Parameters
@@ -133,8 +135,7 @@ class RankOperator(OnSeveralGpus):
             y, likewise; it may hold anything unless ``beta`` is given.
         alpha, beta : float
         """
-        if epilogue:
-            raise self._no_epilogue()
+        self._refuse(epilogue, outputs, operands)
         if getattr(x, "ndim", 1) == 2 and x.shape[1] == 1:
             return of_column(x, lambda vector: self.matvec(vector, out, alpha, beta))
         piece = self.scatter(x)

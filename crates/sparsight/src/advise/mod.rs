@@ -119,19 +119,17 @@ impl Advised {
         self.iteration.map_or(self.prediction.time, |iteration| iteration.time)
     }
 
-    /// The same with its interval.
+    /// The time by which it is ranked, with its interval.
     pub(crate) fn predicted(&self) -> Prediction {
-        let own = self.prediction.clone();
-        let of = |time: IterationTime| Prediction {
-            time: time.time,
-            low: time.low,
-            high: time.high,
-            ..own.clone()
-        };
-        self.iteration.map_or_else(|| own.clone(), of)
+        let mut predicted = self.prediction.clone();
+        if let Some(IterationTime { time, low, high, .. }) = self.iteration {
+            (predicted.time, predicted.low, predicted.high) = (time, low, high);
+        }
+        predicted
     }
 
-    /// The same if a product takes `product`: of an iteration the rest stays as predicted. `iteration` is that of the advice.
+    /// The time by which it is ranked if a product takes `product`: of an iteration the rest stays as predicted. `iteration` is that of
+    /// the advice.
     pub(crate) fn with_product(&self, product: Seconds, iteration: Option<Iteration>) -> Seconds {
         let Some((name, predicted)) = iteration.zip(self.iteration) else { return product };
         let longer = f64::from(name.products_with_a()) * (product.0 - self.prediction.time.0);

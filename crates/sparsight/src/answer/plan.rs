@@ -216,7 +216,7 @@ pub struct PlannedStrategy {
     /// Upper end of the 90 % interval, seconds.
     pub high_s: Seconds,
     /// Share of the best single candidate's time that is saved, as predicted; below 0 where it takes longer. Above 20 million non-zeros
-    /// it is no claim: cuts of such matrices are predicted too fast.
+    /// it is no claim: such cuts hardly ever gain.
     pub gain: f64,
     /// Model of the sum of several parts.
     pub cost: CutCost,

@@ -101,6 +101,7 @@ pub fn fastest<T: Scalar>(
     let mut trial = Trial::of(&ranked, tries, advice.iteration.as_ref().map(|by| by.name));
     let x = random_x_for(a, how.seed)?;
     let right = RightAnswer::new(a, &x);
+    device.begin_timing();
     let mut best: Option<Best<T>> = None;
     let mut runs: Vec<TriedRun> = Vec::new();
     let left = loop {

@@ -29,7 +29,7 @@ const PRODUCTS_OF_A_TRY: f64 = 5.0;
 /// State of the trials.
 pub(super) struct Trial<'a> {
     ranked: &'a [&'a Advised],
-    /// In place of products; all times but those of runs are of it.
+    /// The iteration whose predicted times are compared; of products without. What is run are products in any case.
     iteration: Option<Iteration>,
     pub(super) conditioned: Conditioned,
     tries: Tries,
@@ -50,9 +50,7 @@ pub(super) enum Next {
 impl<'a> Trial<'a> {
     /// `iteration`: by which all are ranked, `None` by products.
     pub(super) fn of(ranked: &'a [&'a Advised], tries: Tries, iteration: Option<Iteration>) -> Self {
-        let predicted =
-            |one: &&Advised| if iteration.is_some() { one.predicted() } else { one.prediction.clone() };
-        let conditioned = Conditioned::new(ranked.iter().map(|one| (one.candidate, predicted(one))));
+        let conditioned = Conditioned::new(ranked.iter().map(|one| (one.candidate, one.predicted())));
         Self { ranked, iteration, conditioned, tries, timed: 0, ended: 0, spent: Seconds(0.0) }
     }
 
@@ -70,8 +68,9 @@ impl<'a> Trial<'a> {
         if self.ended > 0 {
             return self.spent.0 / f64::from(self.ended);
         }
-        let predicted = self.conditioned.expected(candidate).map_or(0.0, |predicted| predicted.time.0);
-        FIRST_TRY.0 + PRODUCTS_OF_A_TRY * predicted
+        // Products are run, also where iterations are compared.
+        let product = self.own(candidate).map_or(0.0, |own| own.prediction.time.0);
+        FIRST_TRY.0 + PRODUCTS_OF_A_TRY * product
     }
 
     /// The first of the ranking that is not known to fail.
@@ -237,6 +236,9 @@ mod tests {
         // Two products an iteration count twice.
         let twice = Trial::of(&ranked, Tries::WorthIt { products: 1 }, Some(Iteration::Bicgstab));
         assert!((twice.ranked_by(&fastest, Seconds(12e-6)).0 / 19e-6 - 1.0).abs() < 1e-9);
+        // A try runs products.
+        let of_a_try = FIRST_TRY.0 + PRODUCTS_OF_A_TRY * 10e-6;
+        assert!((twice.of_a_run(&fastest) / of_a_try - 1.0).abs() < 1e-9);
     }
 
     #[test]

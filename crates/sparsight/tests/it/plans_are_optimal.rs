@@ -210,7 +210,7 @@ fn a_model_that_knows_none_of_the_candidates_is_an_error() {
 }
 
 #[test]
-fn no_gain_is_claimed_for_cuts_of_matrices_larger_than_were_learned_from() {
+fn no_gain_is_claimed_for_cuts_of_large_matrices() {
     let profile = Profile::shipped("nvidia-h200").unwrap();
     let large = matrix("kkt,n=400000,m=50000,row=200");
     assert!(large.nnz() as u64 > MOST_CUT);
