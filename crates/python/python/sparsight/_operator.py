@@ -119,7 +119,8 @@ class Operator(Products):
         self._epilogues = {}
         # This and those of A^T, which are freed together.
         self._twins = weakref.WeakSet([self])
-        self._changing = threading.Lock()
+        # Reentrant: new values are given to the transposed operator, too.
+        self._changing = threading.RLock()
         self._number = next(_numbers)
         numbered[self._number] = self
 
