@@ -73,7 +73,7 @@ enum Outcome {
 pub struct NextRun {
     /// The candidate.
     pub candidate: Candidate,
-    /// Expected gain in a product over the best so far.
+    /// Expected gain over the best so far, in what the predictions are of: a product or an iteration.
     pub gain: Seconds,
 }
 

@@ -234,7 +234,7 @@ impl Learned {
         let count = |(from, _): &(bool, &PairEquation)| if *from { FROM_REFERENCE } else { 1.0 };
         let total: f64 = others.iter().map(count).sum();
         let shares: Vec<f64> = others.iter().map(|one| count(one) / total).collect();
-        // Where a pair has no neighbours to show anything: what they show on the mean, of pairs from the reference.
+        // Stands for what neighbours show of a pair that has none: the mean over the pairs from the reference.
         let on_the_mean = |at: usize| {
             let shown = others.iter().filter(|(from, _)| *from).map(|(_, one)| one.shown[at]);
             let known: Vec<f64> = shown.filter(|shown| shown.is_finite()).collect();
@@ -268,11 +268,7 @@ impl Learned {
     /// Covariance of g at two places.
     fn covariance(&self, a: usize, b: usize) -> f64 {
         let same_format = a % self.formats == b % self.formats;
-        let mut distance2 = [0.0; CORE];
-        distance2
-            .iter_mut()
-            .zip(self.inputs[a].iter().zip(&self.inputs[b]))
-            .for_each(|(d, (a, b))| *d = (a - b).powi(2));
+        let distance2: [f64; CORE] = std::array::from_fn(|k| (self.inputs[a][k] - self.inputs[b][k]).powi(2));
         let near = distance2[..OF_NEAR].iter().sum();
         let all = near + distance2[OF_NEAR..].iter().sum::<f64>();
         WIDE.at(all, same_format) + NEAR.at(near, same_format)
@@ -325,16 +321,12 @@ impl Learned {
 
 #[cfg(test)]
 mod tests {
+    use super::super::quantities::of_time;
     use super::*;
 
     #[test]
     fn a_bend_of_the_target_alone_is_followed_near_the_measured_matrices() {
-        let at = |matrix: usize| {
-            let mut all = [0.0; QUANTITIES];
-            all[1] = matrix as f64 / 2.0;
-            all
-        };
-        let quantities: Vec<_> = (0..9).map(at).collect();
+        let quantities: Vec<_> = (0..9).map(|matrix| of_time(f64::from(matrix) / 2.0)).collect();
         let flat = PairEquation {
             weights: vec![[0.0; QUANTITIES]],
             shown: vec![0.0; quantities.len()],

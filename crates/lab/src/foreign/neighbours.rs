@@ -63,16 +63,12 @@ impl Neighbours {
 
 #[cfg(test)]
 mod tests {
+    use super::super::quantities::of_time;
     use super::*;
 
     #[test]
     fn a_place_shows_its_neighbours_and_never_itself() {
-        let at = |t: f64| {
-            let mut all = [0.0; QUANTITIES];
-            all[1] = t;
-            all
-        };
-        let neighbours = Neighbours::of(&[at(1.0), at(1.0), at(9.0), at(f64::NAN)], 1);
+        let neighbours = Neighbours::of(&[1.0, 1.0, 9.0, f64::NAN].map(of_time), 1);
         let shown = |own: f64| neighbours.shown(0, |other| [own, 0.5, 40.0, 7.0][other]);
         let far = 1.0 / (1.0 + (8.0_f64 / HALF).powi(2));
         let expected = (0.5 + 40.0 * far) / (1.0 + far + NOTHING);

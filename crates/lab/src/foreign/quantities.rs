@@ -79,3 +79,11 @@ pub(super) fn core(all: &[f64; QUANTITIES]) -> [f64; CORE] {
     let r = if r.is_nan() { r } else { r.min(2.0) };
     [t - 1.0, b / 2.0, (n - 0.5) / 2.0, m, d.min(3.0), l.min(4.0) - 1.0, r]
 }
+
+/// Quantities of which all but t are 0, for tests.
+#[cfg(test)]
+pub(super) fn of_time(t: f64) -> [f64; QUANTITIES] {
+    let mut all = [0.0; QUANTITIES];
+    all[1] = t;
+    all
+}

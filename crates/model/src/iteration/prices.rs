@@ -71,7 +71,8 @@ impl Prices {
         update: Span::of_us(1.65, 1.8, 2.1),
     };
 
-    /// On a processor: a pass is as a launch, all that stands behind a product is one pass, and a batch of products is what a graph is. Chosen.
+    /// On a processor, chosen: a pass over the rows costs a launch, all that follows a product is one pass, and a launch in a graph costs
+    /// what one of a batch does.
     pub(super) const fn on_processor(launch: f64) -> Self {
         let none = Span::exactly(0.0);
         let pass = Span { low: launch, time: launch, high: 1.5 * launch };

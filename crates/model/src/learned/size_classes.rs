@@ -2,7 +2,7 @@
 //!
 //! Short products are launch cost for the most part, and are predicted better than the residuals of all matrices say; long ones
 //! depend on where x is found, and are predicted worse, of some families more than of others. So the interval of a kernel is scaled by
-//! the class of a time, which is the predicted one, and by its family:
+//! the class of its predicted time and by its family:
 //!
 //! ```text
 //! s = r / high for r > 0, r / low else         r = ln(measured / predicted), held out; low, high: of the kernel
@@ -67,7 +67,7 @@ pub(crate) struct HeldTo<'a> {
     pub(crate) matrix: &'a str,
     pub(crate) kernel: Kernel,
     pub(crate) interval: LogInterval,
-    /// Time by which it is of a class.
+    /// Time that decides the class.
     pub(crate) time_s: f64,
     /// `ln(measured / predicted)`.
     pub(crate) residual: f64,

@@ -22,7 +22,7 @@ def multiply(operator, x, out, line, outputs, operands, with_, dots, stream):
         raise BadVector(f"an epilogue and a {type(x).__name__}", "give arrays of numpy, CuPy or torch")
     outputs = dict(outputs or {})
     operands = dict(operands)
-    factors = _factors(with_, x, out, {name: operands[name] for name in sorted(operands, key=lambda name: name not in outputs)})
+    factors = _factors(with_, x, out, outputs, operands)
     of_dots = {name for pair in factors for name, _ in pair}
     operands.update((name, vector) for pair in factors for name, vector in pair if vector is not None)
     vectors, scalars = _sorted(line, outputs, operands, of_dots)
@@ -65,13 +65,17 @@ def multiply(operator, x, out, line, outputs, operands, with_, dots, stream):
 
 def scaled(line, outputs, operands, alpha, beta):
     """Operands of a line, with alpha and beta if it names them."""
-    words = set(_WORD.findall(" ".join(map(str, (line, *(outputs or {}).values())))))
+    words = _words(map(str, (line, *(outputs or {}).values())))
     for name, value, default in (("alpha", alpha, 1.0), ("beta", beta, 0.0)):
         if name in words:
             operands = {**operands, name: value}
         elif value is not default and value != default:
             raise BadEpilogue(f"{name} and an epilogue that does not name it", f"write it into the line: {name} * s")
     return operands
+
+
+def _words(lines):
+    return {name for text in lines for name in _WORD.findall(text)}
 
 
 def free(operator):
@@ -104,14 +108,16 @@ def _apart(dots, arrays, dtype):
             raise BadVector("dots that share memory with a vector", "give an array of float64 of its own")
 
 
-def _factors(with_, x, out, operands):
-    """Pairs of the factors of dot products, each a name, and the vector if it is none of the operands."""
+def _factors(with_, x, out, outputs, operands):
+    """Pairs of the factors of dot products, each a name, and the vector if it is none of the operands. Of a vector with several names that
+    of an output counts.
+    """
     added = []
 
     def factor(of):
         if isinstance(of, str):
             return of, None
-        for name, vector in [("y", out), ("x", x), *operands.items(), *added]:
+        for name, vector in [("y", out), ("x", x), *sorted(operands.items(), key=lambda one: one[0] not in outputs), *added]:
             if _is_same(vector, of):
                 return name, None
         added.append((f"with_{len(added)}", of))
@@ -126,7 +132,7 @@ def _sorted(line, outputs, operands, of_dots):
     if not all(isinstance(text, str) for text in lines):
         raise BadEpilogue("a line that is no text", "epilogue=\"s * d[i]\", outputs={\"w\": \"2 * out - w[i]\"}")
     at_i = {name for text in lines for name in _VECTOR.findall(text)}
-    words = {name for text in lines for name in _WORD.findall(text)}
+    words = _words(lines)
     vectors = [name for name in operands if name not in outputs and (name in at_i or name in of_dots)]
     scalars = [name for name in operands if name not in outputs and name not in vectors]
     if unnamed := [name for name in scalars if name not in words]:

@@ -55,8 +55,9 @@ impl<T: Scalar> Fastest<T> {
 }
 
 /// Runs candidates of `advice` that `device` has, the first of the ranking first, and gives the one with the least time a product,
-/// prepared; if the advice is [by an iteration](crate::Advisor::advise_iteration), the least time of one, with the measured product and the rest as predicted. What was measured tells what to expect of the others ([`Conditioned`](sparsight_model::Conditioned)), so the second is the one that may gain most and need
-/// not be the second of the ranking. The vendor's routines are left out.
+/// prepared; of an advice [by iterations](crate::Advisor::advise_iteration) the one with the least time an iteration, in which the product is
+/// measured and the rest predicted. What was measured tells what to expect of the others ([`Conditioned`](sparsight_model::Conditioned)),
+/// so the second is the one that may gain most and need not be the second of the ranking. The vendor's routines are left out.
 ///
 /// What it takes: the preparation of each, one product on the host to hold each y to, and what the rule of `how` allows for
 /// each: some milliseconds with [`StoppingRule::BRISK`](sparsight_device::timing::StoppingRule::BRISK). At most two are on the device at
