@@ -8,6 +8,7 @@
 //! | `transpose` | A^T | |
 //! | `rcm` | P A P^T in the order of reverse Cuthill-McKee | a mesh that was numbered well |
 //! | `shuffle=SEED` | P A P^T in a random order | a mesh that was numbered badly |
+//! | `rows=K` | the middle one of K equal slices of rows, with the columns that occur in it | what one of K processes holds |
 //!
 //! ```
 //! use sparsight_matrix::{derived::{Derivation, origin}, gallery::Recipe};
@@ -21,8 +22,8 @@
 
 use crate::csr::offsets;
 use crate::gallery::{self, MAX_DIMENSION, Size};
-use crate::io::memory::Refused;
-use crate::row_fill::fill_rows;
+use crate::io::memory::{Refused, zeroed};
+use crate::row_fill::{fill_rows, renumbered};
 use crate::{Bytes, Csr, CsrError, NoHostMemory, Permutation, ReorderError, Scalar};
 use std::fmt;
 use std::str::FromStr;
@@ -65,6 +66,7 @@ enum Step {
     Transpose,
     Rcm,
     Shuffle(u64),
+    Rows(u32),
 }
 
 impl FromStr for Step {
@@ -76,6 +78,7 @@ impl FromStr for Step {
         match text.split_once('=') {
             Some(("unknowns", value)) => Ok(Self::Unknowns(count(value)?)),
             Some(("layers", value)) => Ok(Self::Layers(count(value)?)),
+            Some(("rows", value)) => Ok(Self::Rows(count(value)?)),
             Some(("shuffle", value)) => Ok(Self::Shuffle(value.parse().map_err(|_| unknown())?)),
             None if text == "transpose" => Ok(Self::Transpose),
             None if text == "rcm" => Ok(Self::Rcm),
@@ -92,6 +95,7 @@ impl fmt::Display for Step {
             Self::Transpose => f.write_str("transpose"),
             Self::Rcm => f.write_str("rcm"),
             Self::Shuffle(seed) => write!(f, "shuffle={seed}"),
+            Self::Rows(slices) => write!(f, "rows={slices}"),
         }
     }
 }
@@ -101,7 +105,7 @@ impl fmt::Display for Step {
 #[non_exhaustive]
 pub enum DeriveError {
     /// No step.
-    #[error("\"{text}\" is no step; steps are unknowns=B, layers=L, transpose, rcm and shuffle=SEED")]
+    #[error("\"{text}\" is no step; steps are unknowns=B, layers=L, transpose, rcm, shuffle=SEED and rows=K")]
     UnknownStep {
         /// The text as written.
         text: String,
@@ -150,7 +154,7 @@ impl fmt::Display for Derivation {
 }
 
 impl Derivation {
-    /// Rows, columns and non-zeros of the derived matrix.
+    /// Rows, columns and non-zeros of the derived matrix; with `rows=K`, at most so many columns and non-zeros.
     pub fn size(&self, of: Size) -> Size {
         std::iter::once(&self.first).chain(&self.rest).fold(
             of,
@@ -166,6 +170,7 @@ impl Derivation {
                 }
                 Step::Transpose => Size { nrows: ncols, ncols: nrows, nnz },
                 Step::Rcm | Step::Shuffle(_) => Size { nrows, ncols, nnz },
+                Step::Rows(slices) => Size { nrows: nrows.div_ceil(slices.into()), ncols, nnz },
             },
         )
     }
@@ -203,6 +208,7 @@ impl Step {
                 square(a)?;
                 Ok(Permutation::shuffled(a.nrows(), seed).of_matrix(a)?)
             }
+            Self::Rows(slices) => slice_of_rows(a, slices as usize),
         }
     }
 }
@@ -263,6 +269,22 @@ fn with_layers<T: Scalar>(a: &Csr<T>, count: usize) -> Result<Csr<T>, DeriveErro
     Ok(built((nrows, nrows), row_ptr, entries.map_err(refused)?))
 }
 
+fn slice_of_rows<T: Scalar>(a: &Csr<T>, slices: usize) -> Result<Csr<T>, DeriveError> {
+    let end = |slice: usize| slice * a.nrows() / slices;
+    let rows = end(slices / 2)..end(slices / 2 + 1);
+    // First 1 for each column that occurs, then how many occur up to it.
+    let mut place: Vec<u32> = zeroed(a.ncols()).map_err(refused)?;
+    let entries = a.row_ptr()[rows.start] as usize..a.row_ptr()[rows.end] as usize;
+    a.col_idx()[entries].iter().for_each(|&col| place[col as usize] = 1);
+    let mut width = 0;
+    for place in &mut place {
+        width += *place;
+        *place = width;
+    }
+    let rows: Vec<u32> = rows.map(|row| row as u32).collect();
+    renumbered(a, &rows, width as usize, |col| place[col as usize] - 1).map_err(refused)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -296,6 +318,23 @@ mod tests {
             1,
             "blocks of 3 x 3 fit: {counts:?}"
         );
+    }
+
+    #[test]
+    fn a_slice_of_rows_has_the_columns_that_occur_in_it() {
+        let grid = "stencil2d,n=30".parse::<Recipe>().unwrap().generate::<f64>().unwrap();
+        let slice = "rows=3".parse::<Derivation>().unwrap().apply(&grid).unwrap();
+        // Rows 300 to 599 of 900, and a line of the grid beside them on either side.
+        assert_eq!((slice.nrows(), slice.ncols()), (300, 360));
+        for row in 0..300 {
+            let (cols, values) = grid.row(300 + row);
+            let shifted: Vec<u32> = cols.iter().map(|col| col - 270).collect();
+            assert_eq!(slice.row(row), (&shifted[..], values));
+        }
+        // Of the second row of two, the first column does not occur.
+        let slice = "rows=2".parse::<Derivation>().unwrap().apply(&small()).unwrap();
+        assert_eq!((slice.nrows(), slice.ncols(), slice.row(0)), (1, 1, (&[0][..], &[6.0][..])));
+        assert_eq!(derived("rows=1", &grid), grid);
     }
 
     #[test]

@@ -39,7 +39,7 @@ const AFTER_HELP: &str = "\
 A matrix is a file (.mtx, SuiteSparse .tar, both also with .gz, .xz, .bz2 or .zst, .npz of scipy.sparse; a file of another name is \
 recognised by its content), a folder of them, - for standard input, gallery:NAME[,key=value...], or GROUP/NAME of the SuiteSparse \
 collection (https://sparse.tamu.edu) whose file is here; derived:STEPS: before it makes another matrix from it (unknowns=B, \
-layers=L, transpose, rcm, shuffle=SEED, separated by commas).
+layers=L, transpose, rcm, shuffle=SEED, rows=K, separated by commas).
 
 A device is cpu, cuda[:N], M multiprocessors of it cuda[:N]/smM, the name or folder of a profile such as nvidia-h200, or a data \
 sheet NAME.toml (docs/profile-format.md). A GPU without a profile is calibrated.
