@@ -1,5 +1,5 @@
 // y = A x in f32 on NVIDIA H200: which of 131 candidates to run. By its profile of 2026-11-21.
-// Made by `sparsight rules profiles/nvidia-h200 --candidates all --leaves 16 --dtype f32`, from 1,315 matrices.
+// Made by `sparsight rules profiles/nvidia-h200 --candidates all --leaves 16 --dtype f32`, from 1,464 matrices.
 // On 119 matrices that it has not seen: 7.7 % slower than the best of these candidates on average
 // (geometric mean), within 5 % of it on 57.1 %, at worst 2.09 times as slow.
 
@@ -26,21 +26,24 @@ inline const char* nvidia_h200_all_f32(double rows, double columns, double nnz, 
             }
             return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s1/t2/b128/f32" : nvidia_h200_all_f32_otherwise;
         }
-        if (rows <= 149000.0) {
+        if (rows <= 90000.0) {
             if (rows <= 3000.0) {
                 return "csr-vector/t32/b256/f32";
             }
-            if (row_max_over_mean <= 8.0) {
-                return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s1/t4/b256/f32" : nvidia_h200_all_f32_otherwise;
+            return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s1/t4/b256/f32" : nvidia_h200_all_f32_otherwise;
+        }
+        if (row_mean <= 18.0) {
+            if (row_max_over_mean <= 7.0) {
+                return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s256/t2/b256/f32" : nvidia_h200_all_f32_otherwise;
             }
             return "csr-binned/b256/f32";
         }
-        if (row_std_over_mean <= 0.1226) {
-            return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "bro-ell/r32/b64/f32" : nvidia_h200_all_f32_otherwise;
+        if (nnz <= 5300000.0) {
+            return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s256/t4/b128/f32" : nvidia_h200_all_f32_otherwise;
         }
-        return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s256/t2/b256/f32" : nvidia_h200_all_f32_otherwise;
+        return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "bro-ell/r32/b64/f32" : nvidia_h200_all_f32_otherwise;
     }
-    if (nnz <= 6500000.0) {
+    if (nnz <= 6300000.0) {
         if (nnz <= 79400.0) {
             return "coo/i1/b512/f32";
         }
@@ -55,9 +58,6 @@ inline const char* nvidia_h200_all_f32(double rows, double columns, double nnz, 
         }
         if (row_max <= 260.0) {
             return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s256/t4/b128/f32" : nvidia_h200_all_f32_otherwise;
-        }
-        if (row_mean <= 8.7) {
-            return "hyb/b256/f32";
         }
         return "csr-binned/b128/f32";
     }

@@ -1,7 +1,7 @@
 // y = A x in f64 on NVIDIA H200: which of 131 candidates to run. By its profile of 2026-11-21.
-// Made by `sparsight rules profiles/nvidia-h200 --candidates all --leaves 16 --dtype f64`, from 1,315 matrices.
-// On 119 matrices that it has not seen: 6.6 % slower than the best of these candidates on average
-// (geometric mean), within 5 % of it on 63.0 %, at worst 1.67 times as slow.
+// Made by `sparsight rules profiles/nvidia-h200 --candidates all --leaves 16 --dtype f64`, from 1,464 matrices.
+// On 119 matrices that it has not seen: 6.1 % slower than the best of these candidates on average
+// (geometric mean), within 5 % of it on 63.0 %, at worst 1.73 times as slow.
 
 #pragma once
 
@@ -20,7 +20,7 @@ inline const char* nvidia_h200_all_f64(double rows, double columns, double nnz, 
     const double row_std_over_mean = nnz > 0 ? row_std / row_mean : 0.0;
     const double row_max_over_mean = nnz > 0 ? row_max / row_mean : 0.0;
     if (row_max <= 80.0) {
-        if (rows <= 76000.0) {
+        if (rows <= 88000.0) {
             if (row_max <= 16.0) {
                 if (row_max <= 4.0) {
                     return row_max_over_mean <= 8.0 ? "ell/b256/f64" : nvidia_h200_all_f64_otherwise;
@@ -38,7 +38,7 @@ inline const char* nvidia_h200_all_f64(double rows, double columns, double nnz, 
             }
             return "hyb/b1024/f64";
         }
-        if (row_max_over_mean <= 3.21) {
+        if (row_std_over_mean <= 0.283) {
             return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "bro-ell/r32/b128/f64" : nvidia_h200_all_f64_otherwise;
         }
         return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s256/t2/b128/f64" : nvidia_h200_all_f64_otherwise;
@@ -49,19 +49,19 @@ inline const char* nvidia_h200_all_f64(double rows, double columns, double nnz, 
         }
         return "hyb/b256/f64";
     }
-    if (rows <= 190000.0) {
-        if (row_max <= 144.0) {
+    if (rows <= 122000.0) {
+        if (row_max <= 215.5) {
             return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s256/t4/b128/f64" : nvidia_h200_all_f64_otherwise;
         }
-        if (nnz <= 1760000.0) {
-            return "csr-binned/b512/f64";
+        if (row_std <= 169.0) {
+            return "csr-binned/b256/f64";
         }
-        return "csr-binned/b256/f64";
+        return "coo/b128/f64";
     }
-    if (row_max_over_mean <= 6.0) {
+    if (row_max_over_mean <= 5.2) {
         return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "bro-ell/r32/b64/f64" : nvidia_h200_all_f64_otherwise;
     }
-    if (nnz <= 20000000.0) {
+    if (nnz <= 14800000.0) {
         return "hyb/b256/f64";
     }
     return "csr-segmented/b256/f64";

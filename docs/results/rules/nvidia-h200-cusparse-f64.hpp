@@ -1,7 +1,7 @@
 // y = A x in f64 on NVIDIA H200: which of 4 candidates to run. By its profile of 2026-11-21.
-// Made by `sparsight rules profiles/nvidia-h200 --candidates cusparse --leaves 8 --dtype f64`, from 1,315 matrices.
-// On 119 matrices that it has not seen: 2.3 % slower than the best of these candidates on average
-// (geometric mean), within 5 % of it on 85.7 %, at worst 1.50 times as slow.
+// Made by `sparsight rules profiles/nvidia-h200 --candidates cusparse --leaves 8 --dtype f64`, from 1,464 matrices.
+// On 119 matrices that it has not seen: 2.2 % slower than the best of these candidates on average
+// (geometric mean), within 5 % of it on 86.6 %, at worst 1.50 times as slow.
 
 #pragma once
 
@@ -28,14 +28,14 @@ inline const char* nvidia_h200_cusparse_f64(double rows, double columns, double 
         }
         return "cusparse-coo/f64";
     }
-    if (nnz <= 2500000.0) {
+    if (nnz <= 2092000.0) {
         return "cusparse-coo/f64";
     }
-    if (row_max <= 147.0) {
+    if (row_max <= 148.0) {
         if (row_std_over_mean <= 0.36) {
             return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "cusparse-sell/f64" : nvidia_h200_cusparse_f64_otherwise;
         }
-        return "cusparse-coo/f64";
+        return "cusparse-csr/a1/f64";
     }
     if (row_mean <= 30000.0) {
         return "cusparse-csr/a1/f64";

@@ -280,14 +280,15 @@ impl Growing<'_, '_, '_> {
                 *weights += weight;
             }
         }
-        let steps: Vec<f32> = sums.iter().zip(&weights).map(|(s, w)| growth.learning_rate * s / w).collect();
+        // In whole units, so that later trees see what the rounding leaves.
+        let unit = growth.forests as f32 / *per_one as f32;
+        let numbers = sums.iter().zip(&weights).map(|(sum, weight)| growth.learning_rate * sum / weight / unit);
+        let leaf: Vec<i32> = numbers.map(|number| number.round() as i32).collect();
         for &row in rows {
-            for (residual, step) in residuals[row * outputs..][..outputs].iter_mut().zip(&steps) {
-                *residual -= step;
+            for (residual, number) in residuals[row * outputs..][..outputs].iter_mut().zip(&leaf) {
+                *residual -= unit * *number as f32;
             }
         }
-        let forests = growth.forests as f64;
-        let leaf = steps.into_iter().map(|step| (f64::from(step) / forests * *per_one).round() as i32);
         self.grown.push_leaf(leaf);
     }
 }

@@ -1,15 +1,19 @@
 //! Trees as bytes.
 //!
 //! ```text
-//! outputs, how many trees, then tree after tree in preorder:
-//! INPUT+1 threshold            a split, its left subtree behind it and then the right one
-//! 0 number difference ...      a leaf, in the forest's unit: neighbouring outputs are alike, so of each number but the
-//!                              first it is said by how much it is more than the one before
+//! outputs, how many trees
+//! inputs with splits           how many, then of each: input, how many thresholds, the thresholds in ascending order
+//! nodes of all trees           tree after tree in preorder: 0 for a leaf, else 1 + the place of the split's input above
+//! thresholds of all splits     in the order of the nodes: the place among the thresholds of the input
+//! leaves of all trees          in the order of the nodes: a number for each output, in the forest's unit
 //! ```
-//! Numbers as in `packed.rs` of this crate; thresholds and what is in leaves are signed.
+//! What is alike lies together, which packs to two thirds of tree after tree: thresholds are edges of few intervals, and neighbouring
+//! thresholds and outputs are alike, so of these each number but the first is stored as its difference from the one before.
+//! Numbers as in `packed.rs` of this crate; differences are signed.
 
 use super::tree::{Node, Tree};
 use crate::packed::{push, push_signed, take, take_signed};
+use std::collections::BTreeMap;
 
 /// Limits of the trees of a forest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,11 +28,42 @@ pub(super) struct Limits {
 
 /// Adds a forest to `bytes`.
 pub(super) fn pack(outputs: usize, trees: impl ExactSizeIterator<Item = Tree>, bytes: &mut Vec<u8>) {
+    let trees: Vec<Tree> = trees.collect();
+    let splits = || trees.iter().flat_map(|tree| &tree.nodes).filter_map(Node::split);
+    let mut thresholds: BTreeMap<u16, Vec<i32>> = BTreeMap::new();
+    splits().for_each(|(input, threshold)| thresholds.entry(input).or_default().push(threshold));
     push(bytes, outputs as u64);
     push(bytes, trees.len() as u64);
-    for tree in trees {
-        push_tree(&tree, outputs, bytes);
+    push(bytes, thresholds.len() as u64);
+    for (&input, thresholds) in &mut thresholds {
+        thresholds.sort_unstable();
+        thresholds.dedup();
+        push(bytes, input.into());
+        push(bytes, thresholds.len() as u64);
+        push_differences(thresholds, bytes);
     }
+    let inputs: Vec<u16> = thresholds.keys().copied().collect();
+    for node in trees.iter().flat_map(|tree| &tree.nodes) {
+        push(
+            bytes,
+            node.split().map_or(0, |(input, _)| 1 + inputs.partition_point(|other| *other < input) as u64),
+        );
+    }
+    for (input, threshold) in splits() {
+        push(bytes, thresholds[&input].partition_point(|other| *other < threshold) as u64);
+    }
+    trees
+        .iter()
+        .flat_map(|tree| tree.leaves.chunks_exact(outputs))
+        .for_each(|leaf| push_differences(leaf, bytes));
+}
+
+fn push_differences(numbers: &[i32], bytes: &mut Vec<u8>) {
+    let before = [0].iter().chain(numbers);
+    numbers
+        .iter()
+        .zip(before)
+        .for_each(|(&number, &before)| push_signed(bytes, i64::from(number) - i64::from(before)));
 }
 
 /// Hands the trees of the forest with which `bytes` begin to `add`, and cuts them off. Gives how many outputs they have.
@@ -38,33 +73,28 @@ pub(super) fn unpack(
     mut add: impl FnMut(usize, &Tree),
 ) -> Result<usize, String> {
     let (outputs, trees) = take_head(bytes)?;
-    let mut tree = Tree::default();
+    let inputs = take_inputs(bytes, limits)?;
+    let mut forest = Vec::new();
     for _ in 0..trees {
-        take_tree(bytes, outputs, limits, &mut tree)?;
-        add(outputs, &tree);
+        forest.push(Tree { nodes: take_nodes(bytes, &inputs, limits)?, leaves: Vec::new() });
     }
-    Ok(outputs)
-}
-
-/// Adds a tree.
-fn push_tree(tree: &Tree, outputs: usize, bytes: &mut Vec<u8>) {
-    let mut leaves = tree.leaves.chunks_exact(outputs);
-    for node in &tree.nodes {
-        match *node {
-            Node::Split { input, threshold } => {
-                push(bytes, u64::from(input) + 1);
-                push_signed(bytes, i64::from(threshold));
-            }
-            Node::Leaf => {
-                push(bytes, 0);
-                let mut before = 0;
-                for &value in leaves.next().expect("as many as the nodes say") {
-                    push_signed(bytes, i64::from(value) - before);
-                    before = i64::from(value);
-                }
-            }
+    for node in forest.iter_mut().flat_map(|tree| &mut tree.nodes) {
+        if let Node::Split { input, threshold } = node {
+            // Its place until now.
+            let (named, thresholds) = &inputs[usize::from(*input)];
+            let place = take(bytes).ok_or("the thresholds end early")?;
+            let there = usize::try_from(place).ok().and_then(|place| thresholds.get(place));
+            *threshold = *there.ok_or_else(|| format!("input {named} has no threshold {place}"))?;
+            *input = *named;
         }
     }
+    for tree in &mut forest {
+        for _ in tree.nodes.iter().filter(|node| **node == Node::Leaf) {
+            take_differences(bytes, outputs, limits.largest, &mut tree.leaves)?;
+        }
+        add(outputs, tree);
+    }
+    Ok(outputs)
 }
 
 /// Reads the numbers of outputs and trees with which `bytes` begin; both are cut off from them.
@@ -82,36 +112,58 @@ fn take_head(bytes: &mut &[u8]) -> Result<(usize, u64), String> {
     Ok((outputs as usize, trees))
 }
 
-/// Puts the tree with which `bytes` begin into `tree`, and cuts it off from them.
-fn take_tree(bytes: &mut &[u8], outputs: usize, limits: Limits, tree: &mut Tree) -> Result<(), String> {
-    tree.clear();
+/// Reads the inputs with splits, each with its thresholds.
+fn take_inputs(bytes: &mut &[u8], limits: Limits) -> Result<Vec<(u16, Vec<i32>)>, String> {
+    let early = "the inputs end early";
+    let count = take(bytes).ok_or(early)?;
+    let mut inputs = Vec::new();
+    for _ in 0..count {
+        let input = take(bytes).ok_or(early)?;
+        if input >= limits.inputs {
+            return Err(format!("a tree looks at input {input} of {}", limits.inputs));
+        }
+        let count = take(bytes).ok_or(early)?;
+        let mut thresholds = Vec::new();
+        take_differences(bytes, count as usize, i32::MAX, &mut thresholds)?;
+        inputs.push((input as u16, thresholds));
+    }
+    Ok(inputs)
+}
+
+/// Reads the nodes of a tree; a split has the place of its input among `inputs`, and no threshold yet.
+fn take_nodes(bytes: &mut &[u8], inputs: &[(u16, Vec<i32>)], limits: Limits) -> Result<Vec<Node>, String> {
+    let mut nodes = Vec::new();
     // How deep the subtrees are that have not been read yet.
     let mut open = vec![0];
     while let Some(depth) = open.pop() {
-        let Some(input) = take(bytes).ok_or("a tree ends early")?.checked_sub(1) else {
-            take_leaf(bytes, outputs, limits.largest, tree)?;
+        let Some(place) = take(bytes).ok_or("a tree ends early")?.checked_sub(1) else {
+            nodes.push(Node::Leaf);
             continue;
         };
         if depth == limits.depth {
             return Err(format!("a tree is deeper than {depth}"));
         }
-        if input >= limits.inputs {
-            return Err(format!("a tree looks at input {input} of {}", limits.inputs));
+        if place >= inputs.len() as u64 {
+            return Err(format!("a tree looks at input {place} of the {} that are listed", inputs.len()));
         }
-        let threshold = take_signed(bytes).ok_or("a tree ends within a number")?;
-        tree.push_split(input as u16, threshold);
+        nodes.push(Node::Split { input: place as u16, threshold: 0 });
         open.extend([depth + 1; 2]);
     }
-    Ok(())
+    Ok(nodes)
 }
 
-fn take_leaf(bytes: &mut &[u8], outputs: usize, largest: i32, tree: &mut Tree) -> Result<(), String> {
+/// Reads so many numbers, each within plus and minus `largest`.
+fn take_differences(
+    bytes: &mut &[u8],
+    count: usize,
+    largest: i32,
+    numbers: &mut Vec<i32>,
+) -> Result<(), String> {
     let mut value = 0_i64;
-    tree.push_leaf([]);
-    for _ in 0..outputs {
-        value += i64::from(take_signed(bytes).ok_or("a leaf ends early")?);
+    for _ in 0..count {
+        value += i64::from(take_signed(bytes).ok_or("the trees end within a number")?);
         let within = i32::try_from(value).ok().filter(|value| value.unsigned_abs() <= largest.unsigned_abs());
-        tree.leaves.push(within.ok_or_else(|| format!("{value} is too large for a leaf"))?);
+        numbers.push(within.ok_or_else(|| format!("{value} is too large a number"))?);
     }
     Ok(())
 }
@@ -147,7 +199,7 @@ mod tests {
     #[test]
     fn trees_are_unpacked_as_they_were_packed_and_what_follows_is_left() {
         let mut bytes = packed(&trees());
-        assert_eq!(bytes[..3], [2, 3, 0], "two outputs, three trees, a leaf");
+        assert_eq!(bytes[..3], [2, 3, 2], "two outputs, three trees, two inputs");
         bytes.extend([9, 9]);
         assert_eq!(unpacked(&bytes), Ok((2, trees(), 2)));
     }
@@ -172,7 +224,8 @@ mod tests {
                 }
             }
         }
-        let deep = [vec![1_u8, 1], [1, 0].repeat(7), [0, 0].repeat(8)].concat();
+        // One input, number 0, with the threshold 0; a tree of seven splits in a row.
+        let deep = [vec![1_u8, 1, 1, 0, 1, 0], [1, 0].repeat(7), [0].repeat(16)].concat();
         for (bytes, word) in [
             (&deep[..], "deeper than 6"),
             (&[0, 1, 0, 0], "begin"),
@@ -180,8 +233,10 @@ mod tests {
             (&[100, 1, 0, 0], "100 outputs"),
             (&[1, 100, 0, 0], "100 trees"),
             (&[1, 2, 0, 0, 0], "3 bytes are no 2 trees"),
-            (&[1, 1, 0x91, 3, 0, 0, 0, 0, 0], "input 400 of 400"),
-            (&[1, 1, 0, 0x82, 0xf1, 4], "40001 is too large"),
+            (&[1, 1, 1, 0x90, 3, 1, 0, 0, 0], "input 400 of 400"),
+            (&[1, 1, 1, 0, 1, 0, 2, 0, 0, 0, 0, 0], "input 1 of the 1"),
+            (&[1, 1, 1, 7, 1, 0, 1, 0, 0, 5, 0, 0], "input 7 has no threshold 5"),
+            (&[1, 1, 0, 0, 0x82, 0xf1, 4], "40001 is too large"),
         ] {
             let error = unpacked(bytes).unwrap_err();
             assert!(error.contains(word), "{bytes:?}: {error}");

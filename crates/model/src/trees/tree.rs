@@ -11,6 +11,16 @@ pub(super) enum Node {
     Leaf,
 }
 
+impl Node {
+    /// Input and threshold of a split.
+    pub(super) fn split(&self) -> Option<(u16, i32)> {
+        match *self {
+            Self::Split { input, threshold } => Some((input, threshold)),
+            Self::Leaf => None,
+        }
+    }
+}
+
 /// A tree of at least one node.
 ///
 /// ```text
@@ -27,12 +37,6 @@ impl Tree {
     /// A tree that says the same of every row.
     pub(super) fn constant(leaf: impl IntoIterator<Item = i32>) -> Self {
         Self { nodes: vec![Node::Leaf], leaves: leaf.into_iter().collect() }
-    }
-
-    /// Makes room for another tree.
-    pub(super) fn clear(&mut self) {
-        self.nodes.clear();
-        self.leaves.clear();
     }
 
     pub(super) fn push_split(&mut self, input: u16, threshold: i32) {
