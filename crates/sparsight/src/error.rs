@@ -301,7 +301,7 @@ fn name_of(path: &Path) -> Cow<'_, str> {
 /// Tells whether a file holds records, packed or not.
 fn is_journal(path: &Path) -> bool {
     let name = name_of(path);
-    name.ends_with(".jsonl") || name.ends_with(".jsonl.gz")
+    name.ends_with(".jsonl") || name.ends_with(".jsonl.xz")
 }
 
 /// Tells whether an error is about the content of a file.

@@ -43,16 +43,18 @@ fn declared_rows_beyond_memory_are_an_error() {
 #[test]
 fn records_that_unpack_beyond_memory_are_an_error() {
     let dir = made_up_profile();
-    // 400 MB of blanks in 400 kB.
-    let bomb = "head -c 400000000 /dev/zero | gzip -1 > made-up/corpus.jsonl.gz";
+    // 400 MB of zeros in 60 kB.
+    let pack = "import lzma, sys; c = lzma.LZMACompressor(preset=0); zeros = bytes(4000000); \
+                sys.stdout.buffer.write(b''.join(c.compress(zeros) for _ in range(100)) + c.flush())";
+    let bomb = format!("python3 -c \"{pack}\" > made-up/corpus.jsonl.xz");
     let (code, err) = ended(under(&format!("{bomb}; ulimit -v 1200000"), dir.path(), "lab fit made-up -j 2"));
     assert_eq!(code, Some(2), "{err}");
-    assert!(err.contains("corpus.jsonl.gz: holds more than"), "{err}");
+    assert!(err.contains("corpus.jsonl.xz: holds more than"), "{err}");
     // And is no damage.
-    let packed = dir.path().join("made-up/corpus.jsonl.gz");
+    let packed = dir.path().join("made-up/corpus.jsonl.xz");
     let before = fs::read(&packed).unwrap();
     let (code, err) = ended(under("ulimit -v 1200000", dir.path(), "lab repair made-up -j 2"));
-    assert!(code == Some(2) && err.contains("corpus.jsonl.gz: holds more than"), "{err}");
+    assert!(code == Some(2) && err.contains("corpus.jsonl.xz: holds more than"), "{err}");
     assert_eq!(fs::read(&packed).unwrap(), before);
 }
 

@@ -22,17 +22,10 @@ fn is_plain(name: &str) -> bool {
 fn is_of_a_profile(below: &[&str]) -> bool {
     match below {
         [name] => {
-            let unpacked = name.strip_suffix(".gz").unwrap_or(name);
-            [
-                "benchmark.jsonl",
-                "corpus.jsonl",
-                "cuts.jsonl",
-                "device.json",
-                "transfer.json",
-                "calibration.json",
-                "links.json",
-            ]
-            .contains(&unpacked)
+            let journal = name.strip_suffix(".xz").unwrap_or(name);
+            let document = name.strip_suffix(".gz").unwrap_or(name);
+            ["benchmark.jsonl", "corpus.jsonl", "cuts.jsonl"].contains(&journal)
+                || ["device.json", "transfer.json", "calibration.json", "links.json"].contains(&document)
         }
         ["models", name] => is_plain(name),
         _ => false,

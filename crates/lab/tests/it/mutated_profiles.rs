@@ -6,6 +6,7 @@ use crate::damage::{Random, damage, rounds};
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use flate2::{Compression, Crc};
+use lzma_rust2::{XzOptions, XzReader, XzWriter};
 use sparsight::matrix::Dtype;
 use sparsight::profile::ProfileFolder;
 use sparsight::{Advisor, Objective, Profile};
@@ -14,16 +15,18 @@ use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-/// The bytes of a file, damaged; of a packed one what is in it, half of the time.
-fn damaged(whole: &[u8], is_packed: bool, random: &mut Random) -> Vec<u8> {
+/// The bytes of a file, damaged; of a packed one, by the end of its name, what is in it, half of the time.
+fn damaged(whole: &[u8], end: &str, random: &mut Random) -> Vec<u8> {
     let mut bytes = whole.to_vec();
-    if is_packed && random.below(2) == 0 {
+    if ["gz", "xz"].contains(&end) && random.below(2) == 0 {
         let mut inside = Vec::new();
-        GzDecoder::new(whole).read_to_end(&mut inside).unwrap();
+        let read = match end {
+            "gz" => GzDecoder::new(whole).read_to_end(&mut inside),
+            _ => XzReader::new(whole, true).read_to_end(&mut inside),
+        };
+        read.unwrap();
         damage(&mut inside, random);
-        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-        encoder.write_all(&inside).unwrap();
-        bytes = encoder.finish().unwrap();
+        bytes = if end == "gz" { gzip(&inside) } else { xz(&inside) };
     } else {
         damage(&mut bytes, random);
     }
@@ -75,15 +78,25 @@ fn mend_index(index: &(PathBuf, String), path: &Path, bytes: &[u8]) {
     fs::write(&index.0, json.to_string()).unwrap();
 }
 
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn xz(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = XzWriter::new(Vec::new(), XzOptions::with_preset(1)).unwrap();
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
 #[test]
 fn damaged_profiles_are_refused_or_answer_and_never_panic() {
     let dir = tempfile::tempdir().unwrap();
     profile(dir.path(), 25);
     // One of the journals is packed.
     let plain = dir.path().join("corpus.jsonl");
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-    encoder.write_all(&fs::read(&plain).unwrap()).unwrap();
-    fs::write(dir.path().join("corpus.jsonl.gz"), encoder.finish().unwrap()).unwrap();
+    fs::write(dir.path().join("corpus.jsonl.xz"), xz(&fs::read(&plain).unwrap())).unwrap();
     fs::remove_file(plain).unwrap();
     let seeds: Vec<(PathBuf, Vec<u8>)> =
         files(dir.path()).into_iter().map(|path| (path.clone(), fs::read(path).unwrap())).collect();
@@ -92,12 +105,13 @@ fn damaged_profiles_are_refused_or_answer_and_never_panic() {
     let mut random = Random::new(5);
     rounds("profiles", 400, |round| {
         let (path, whole) = &seeds[round % seeds.len()];
-        let is_packed = path.extension().is_some_and(|end| end == "gz");
-        let mut bytes = damaged(whole, is_packed, &mut random);
+        let end = path.extension().and_then(|end| end.to_str()).unwrap_or_default();
+        let mut bytes = damaged(whole, end, &mut random);
         if round % 2 == 0 {
-            bytes = if is_packed { bytes } else { mended(&bytes) };
-            if is_packed {
-                mend_index(&index, path, &bytes);
+            match end {
+                "gz" => mend_index(&index, path, &bytes),
+                "xz" => {}
+                _ => bytes = mended(&bytes),
             }
         }
         fs::write(path, bytes).unwrap();

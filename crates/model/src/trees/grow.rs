@@ -282,7 +282,8 @@ impl Growing<'_, '_, '_> {
         }
         // In whole units, so that later trees see what the rounding leaves.
         let unit = growth.forests as f32 / *per_one as f32;
-        let numbers = sums.iter().zip(&weights).map(|(sum, weight)| growth.learning_rate * sum / weight / unit);
+        let numbers =
+            sums.iter().zip(&weights).map(|(sum, weight)| growth.learning_rate * sum / weight / unit);
         let leaf: Vec<i32> = numbers.map(|number| number.round() as i32).collect();
         for &row in rows {
             for (residual, number) in residuals[row * outputs..][..outputs].iter_mut().zip(&leaf) {

@@ -224,7 +224,7 @@ impl ProfileFolder {
     /// Returns whether there is a journal in it.
     pub fn has_records(&self) -> bool {
         let is_there =
-            |name: &str| self.path.join(name).exists() || self.path.join(format!("{name}.gz")).exists();
+            |name: &str| self.path.join(name).exists() || self.path.join(format!("{name}.xz")).exists();
         [BENCHMARK, CORPUS, CUTS].into_iter().any(is_there)
     }
 

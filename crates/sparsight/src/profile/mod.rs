@@ -11,7 +11,7 @@
 //!   calibration.json  the times of the matrices that every GPU is calibrated with (may be absent)
 //!   rescaling.json    in place of models: whose predictions answer, and how they are carried over
 //! ```
-//! Beside a journal, `.jsonl`, may lie a packed one, `.jsonl.gz`. Predicting needs `device.json` and `models/` only; those of
+//! Beside a journal, `.jsonl`, may lie a packed one, `.jsonl.xz`. Predicting needs `device.json` and `models/` only; those of
 //! shipped profiles are part of the program, or of the file beside it that `shipped` reads.
 //!
 //! ```text

@@ -14,14 +14,14 @@
 //! Blank lines, the mark that some editors put first (BOM) and zeros, which some file systems leave behind after the power
 //! has gone, are passed over.
 //!
-//! Records that are done with may be packed: `X.jsonl.gz` is read first and `X.jsonl` behind it. What is packed is never
+//! Records that are done with may be packed: `X.jsonl.xz` is read first and `X.jsonl` behind it. What is packed is never
 //! appended to; `gzip -9n X.jsonl` packs, and members that were put one behind the other are read as one.
 //!
 //! How a journal with damaged lines is mended: `repair.rs`.
 
 use crate::Error;
 use flate2::Crc;
-use flate2::read::MultiGzDecoder;
+use lzma_rust2::{XzOptions, XzReader, XzWriter};
 use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use sparsight_matrix::io::open_regular;
@@ -58,7 +58,7 @@ impl<R: Serialize + DeserializeOwned> Journal<R> {
     pub fn open(path: &Path) -> Result<Self, Error> {
         let mut records = Vec::new();
         let packed = packed(path);
-        let bytes = read(&packed, |file, bytes| read_bounded(MultiGzDecoder::new(file), bytes))?;
+        let bytes = read(&packed, |file, bytes| read_bounded(unpacking(file, true), bytes))?;
         take_lines(&packed, &bytes, &mut records)?;
         let bytes = read(path, read_bounded)?;
         let (complete, unended) = take_lines(path, &bytes, &mut records)?;
@@ -217,10 +217,21 @@ fn trimmed(line: &[u8]) -> &[u8] {
     &line[from..to]
 }
 
+/// Packed records as they were, of one stream or of several. A dictionary of more than 128 MiB, which damage can ask for, is refused.
+pub(super) fn unpacking<R: Read>(packed: R, several: bool) -> XzReader<R> {
+    XzReader::new_mem_limit(packed, several, 1 << 17)
+}
+
+/// Records as they are packed.
+pub(super) fn xz(records: &[u8]) -> Vec<u8> {
+    let mut writer = XzWriter::new(Vec::new(), XzOptions::with_preset(6)).expect("a preset is possible");
+    writer.write_all(records).and_then(|()| writer.finish()).expect("a Vec takes everything")
+}
+
 /// Path of the packed records of a journal.
 pub(super) fn packed(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
-    name.push(".gz");
+    name.push(".xz");
     PathBuf::from(name)
 }
 
@@ -287,15 +298,6 @@ pub(super) fn record<R: DeserializeOwned>(line: &[u8]) -> Result<Option<R>, Stri
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flate2::Compression;
-    use flate2::write::GzEncoder;
-
-    fn gzip(text: &str) -> Vec<u8> {
-        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-        encoder.write_all(text.as_bytes()).unwrap();
-        encoder.finish().unwrap()
-    }
-
     #[test]
     fn a_half_written_last_line_is_cut_off_and_the_rest_is_kept() {
         let dir = tempfile::tempdir().unwrap();
@@ -430,9 +432,9 @@ mod tests {
     #[test]
     fn packed_records_come_before_the_plain_ones_and_are_never_written_to() {
         let dir = tempfile::tempdir().unwrap();
-        let (path, packed) = (dir.path().join("j.jsonl"), dir.path().join("j.jsonl.gz"));
-        // Two members, as `cat` puts files together.
-        let bytes = [gzip("1\n2\n"), gzip("3\n")].concat();
+        let (path, packed) = (dir.path().join("j.jsonl"), dir.path().join("j.jsonl.xz"));
+        // Two streams, as `cat` puts files together.
+        let bytes = [xz(b"1\n2\n"), xz(b"3\n")].concat();
         std::fs::write(&packed, &bytes).unwrap();
         assert_eq!(Journal::<u32>::open(&path).unwrap().records(), [1, 2, 3]);
         assert!(!path.exists(), "reading makes no file");
@@ -448,18 +450,18 @@ mod tests {
     #[test]
     fn packed_records_that_are_damaged_are_an_error_that_names_the_file() {
         let dir = tempfile::tempdir().unwrap();
-        let (path, packed) = (dir.path().join("j.jsonl"), dir.path().join("j.jsonl.gz"));
-        let whole = gzip("1\n2\n");
+        let (path, packed) = (dir.path().join("j.jsonl"), dir.path().join("j.jsonl.xz"));
+        let whole = xz(b"1\n2\n");
         let mut changed = whole.clone();
         let sum = whole.len() - 8;
         changed[sum] ^= 1;
         for (bytes, what) in [(&whole[..whole.len() - 3], "cut off"), (&changed[..], "another checksum")] {
             std::fs::write(&packed, bytes).unwrap();
             let error = Journal::<u32>::open(&path).unwrap_err().to_string();
-            assert!(error.contains("j.jsonl.gz: "), "{what}: {error}");
+            assert!(error.contains("j.jsonl.xz: "), "{what}: {error}");
         }
-        std::fs::write(&packed, gzip("1\nx\n")).unwrap();
+        std::fs::write(&packed, xz(b"1\nx\n")).unwrap();
         let error = Journal::<u32>::open(&path).unwrap_err().to_string();
-        assert!(error.contains("j.jsonl.gz:2:"), "{error}");
+        assert!(error.contains("j.jsonl.xz:2:"), "{error}");
     }
 }

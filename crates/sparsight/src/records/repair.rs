@@ -4,8 +4,8 @@
 //! X.jsonl                  the lines that can be read, as they were
 //! X.jsonl.set-aside-1      the file as it was, or -2, -3, ...: the first name that is free
 //! ```
-//! The same for packed records. A member of theirs that is cut off is read as far as it goes. Of a member whose checksum is wrong
-//! any digit may have changed: of it only lines are kept that end with a checksum of their own. Members behind it are read.
+//! The same for packed records. A stream of theirs that is cut off is read as far as it goes. Of a stream whose checksum is wrong
+//! any digit may have changed: of it only lines are kept that end with a checksum of their own. Streams behind it are read.
 //!
 //! At every moment the journal is there, old or new; a file in which nothing is damaged is left alone, and so is everything if
 //! one of the files cannot be read for another reason than what it holds.
@@ -13,14 +13,11 @@
 use super::journal;
 use crate::Error;
 use crate::files::whole_file;
-use flate2::Compression;
-use flate2::bufread::GzDecoder;
-use flate2::write::GzEncoder;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sparsight_matrix::io::open_regular;
 use std::fs::{File, OpenOptions};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 /// Report about a damaged file of records.
@@ -116,7 +113,7 @@ impl Damaged {
         let real = self.path.canonicalize();
         let real = real.map_err(|source| Error::File { path: self.path.clone(), source })?;
         let set_aside = whole_file::keep_aside(&real)?;
-        whole_file::write(&real, &if self.is_packed { gzip(&good) } else { good })?;
+        whole_file::write(&real, &if self.is_packed { journal::xz(&good) } else { good })?;
         Ok(RepairedFile { path: self.path, kept, damaged, unproven, unpacking, set_aside })
     }
 }
@@ -142,12 +139,12 @@ impl Sorted {
     }
 }
 
-/// The lines of packed records, member by member.
+/// The lines of packed records, stream by stream.
 ///
 /// # Errors
 /// That there is no memory for them.
 fn unpacked<R: DeserializeOwned>(packed: &[u8]) -> io::Result<Sorted> {
-    const MAGIC: &[u8] = &[0x1f, 0x8b, 8];
+    const MAGIC: &[u8] = b"\xfd7zXZ\0";
     let mut lines = Sorted::default();
     let mut rest = packed;
     while !rest.is_empty() {
@@ -155,7 +152,7 @@ fn unpacked<R: DeserializeOwned>(packed: &[u8]) -> io::Result<Sorted> {
             lines.unpacking.push("zeros follow the last record".to_owned());
             break;
         }
-        let mut decoder = GzDecoder::new(rest);
+        let mut decoder = journal::unpacking(rest, false);
         let mut bytes = Vec::new();
         match journal::read_bounded(&mut decoder, &mut bytes) {
             Ok(_) => {
@@ -177,15 +174,11 @@ fn unpacked<R: DeserializeOwned>(packed: &[u8]) -> io::Result<Sorted> {
     Ok(lines)
 }
 
-fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-    encoder.write_all(bytes).and_then(|()| encoder.finish()).expect("a Vec takes everything")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::records::Journal;
+    use crate::records::journal::xz;
     use std::fs::{self, Permissions};
     use std::os::unix::fs::PermissionsExt;
 
@@ -244,7 +237,7 @@ mod tests {
     fn intact_packed_records_survive_a_repair() {
         type Record = serde_json::Value;
         let dir = tempfile::tempdir().unwrap();
-        let (path, packed) = (dir.path().join("j.jsonl"), dir.path().join("j.jsonl.gz"));
+        let (path, packed) = (dir.path().join("j.jsonl"), dir.path().join("j.jsonl.xz"));
         fs::write(&path, "{\"a\":8}\n").unwrap();
         let repaired = |bytes: &[u8]| {
             fs::write(&packed, bytes).unwrap();
@@ -257,8 +250,7 @@ mod tests {
             file
         };
         // Long enough for several blocks, which unpack by themselves.
-        let (bare, summed) =
-            (gzip(records(60_000, false).as_bytes()), gzip(records(60_000, true).as_bytes()));
+        let (bare, summed) = (xz(records(60_000, false).as_bytes()), xz(records(60_000, true).as_bytes()));
         // Cut off: all in front of the end is right.
         let file = repaired(&bare[..bare.len() / 2]);
         assert!(file.kept > 10_000 && file.unproven == 0, "{file:?}");
@@ -272,7 +264,7 @@ mod tests {
         assert_eq!((file.kept, file.unproven), (0, 60_000));
         let file = repaired(&wrong(&summed));
         assert_eq!((file.kept, file.unproven), (60_000, 0));
-        // What stands behind a member that is damaged is read, and zeros cost nothing.
+        // What stands behind a stream that is damaged is read, and zeros cost nothing.
         let file = repaired(&[wrong(&bare), summed.clone()].concat());
         assert_eq!((file.kept, file.unproven), (60_000, 60_000));
         let file = repaired(&[bare.clone(), vec![0; 100]].concat());
