@@ -1,7 +1,7 @@
 //! `predict`: the prediction of one model for each candidate, with the numbers that went into it.
 
 use serde::Serialize;
-use sparsight::answer::{Answer, DeviceSummary, MatrixSummary, NamedCandidate};
+use sparsight::answer::{DeviceSummary, MatrixSummary, NamedCandidate};
 use sparsight::models::ModelName;
 use sparsight::predict::Predictor;
 use sparsight_kernels::{Candidate, feasible};
@@ -23,10 +23,6 @@ pub struct PredictAnswer {
     pub row_length: RowLengthRule,
     /// Candidates in the order of the request.
     pub candidates: Vec<PredictedCandidate>,
-}
-
-impl Answer for PredictAnswer {
-    const SCHEMA: &'static str = "sparsight/predict/1";
 }
 
 /// A candidate with its prediction, or why there is none.
@@ -81,8 +77,4 @@ impl PredictedCandidate {
 pub struct PredictManyAnswer {
     /// Matrices in the order of the request, without those that could not be read.
     pub matrices: Vec<PredictAnswer>,
-}
-
-impl Answer for PredictManyAnswer {
-    const SCHEMA: &'static str = "sparsight/predict-many/1";
 }

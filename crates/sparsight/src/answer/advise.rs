@@ -1,7 +1,7 @@
 //! `advise`: every candidate, predicted and ranked.
 
 use super::{
-    Answer, DeviceSummary, MatrixSummary, MeasuredOutcome, NamedCandidate, NextRunAnswer, PlannedMatrix,
+    DeviceSummary, MatrixSummary, MeasuredOutcome, NamedCandidate, NextRunAnswer, PlannedMatrix,
     ReorderedAnswer, Structure,
 };
 use crate::advise::{Advised, ByIteration, Reason, RunNow, Verdict, Why};
@@ -223,10 +223,6 @@ impl From<&Verdict<'_>> for VerdictAnswer {
             break_even: verdict.break_even(),
         }
     }
-}
-
-impl Answer for AdviseAnswer {
-    const SCHEMA: &'static str = "sparsight/advise/1";
 }
 
 impl AdviseAnswer {

@@ -1,6 +1,6 @@
 //! `advise --gpus`: how a matrix would run on several GPUs.
 
-use super::{Answer, DeviceSummary, MatrixSummary, MeasuredOutcome};
+use super::{DeviceSummary, MatrixSummary, MeasuredOutcome};
 use crate::advise::Advised;
 use crate::distributed::{Deal, Distributed, DistributedPlan, PlannedRows, PlannedShare};
 use crate::profile::KnownLinks;
@@ -301,10 +301,6 @@ impl From<&PlannedShare> for ShareAnswer {
             predicted_s: share.time,
         }
     }
-}
-
-impl Answer for AdviseGpusAnswer {
-    const SCHEMA: &'static str = "sparsight/advise-gpus/1";
 }
 
 #[cfg(test)]

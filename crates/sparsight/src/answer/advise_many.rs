@@ -1,6 +1,6 @@
 //! `advise` for several matrices: what to use for each, and what that gains over all of them.
 
-use super::{Answer, DeviceSummary, MatrixSummary, VerdictAnswer};
+use super::{DeviceSummary, MatrixSummary, VerdictAnswer};
 use crate::{Advice, Profile};
 use serde::Serialize;
 use sparsight_matrix::{Bytes, Dtype, Narrowing, Seconds};
@@ -79,8 +79,4 @@ impl AdviseManyAnswer {
             geometric_mean(verdicts().filter_map(|v| v.vendors_csr.map(|csr| csr.speedup)));
         Self { device: profile.into(), dtype, products, matrices, over_plain_csr, over_vendors_csr }
     }
-}
-
-impl Answer for AdviseManyAnswer {
-    const SCHEMA: &'static str = "sparsight/advise-many/1";
 }

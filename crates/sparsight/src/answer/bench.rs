@@ -1,6 +1,6 @@
 //! `bench`: every candidate that fits, run and timed.
 
-use super::{Answer, DeviceSummary, MatrixSummary, MeasuredOutcome, NamedCandidate};
+use super::{DeviceSummary, MatrixSummary, MeasuredOutcome, NamedCandidate};
 use crate::bench::MeasuredOwn;
 use crate::records::{ClockRecord, Measured, Outcome};
 use serde::Serialize;
@@ -19,10 +19,6 @@ pub struct BenchAnswer {
     pub caches: Caches,
     /// Matrices in the order of the request.
     pub matrices: Vec<BenchedMatrix>,
-}
-
-impl Answer for BenchAnswer {
-    const SCHEMA: &'static str = "sparsight/bench/1";
 }
 
 impl BenchAnswer {

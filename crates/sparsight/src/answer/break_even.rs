@@ -1,6 +1,6 @@
 //! `advise --gpus --break-even`: from which size of a family on several GPUs are faster.
 
-use super::{Answer, DeviceSummary, LinksAnswer};
+use super::{DeviceSummary, LinksAnswer};
 use serde::Serialize;
 use sparsight_matrix::{Dtype, Seconds};
 
@@ -25,10 +25,6 @@ pub struct BreakEvenAnswer {
     pub from: Vec<FasterFrom>,
     /// Sizes that were predicted, smallest first.
     pub sizes: Vec<SizeTried>,
-}
-
-impl Answer for BreakEvenAnswer {
-    const SCHEMA: &'static str = "sparsight/advise-break-even/1";
 }
 
 /// Smallest size from which a number of GPUs is predicted to be more than 5 % faster than one.

@@ -1,6 +1,6 @@
 //! `compare`: one matrix on several devices.
 
-use super::{AdvisedCandidate, Answer, DeviceSummary, MatrixSummary};
+use super::{AdvisedCandidate, DeviceSummary, MatrixSummary};
 use crate::compare::{Compared, ComparedDevice, Comparison, Contender};
 use serde::Serialize;
 use sparsight_kernels::Candidate;
@@ -24,10 +24,6 @@ pub struct CompareAnswer {
     pub common: Option<Candidate>,
     /// Devices in the order of the request; the others are compared with the first.
     pub devices: Vec<ComparedProfile>,
-}
-
-impl Answer for CompareAnswer {
-    const SCHEMA: &'static str = "sparsight/compare/1";
 }
 
 impl CompareAnswer {

@@ -1,7 +1,7 @@
 //! `compare --gpus`: one matrix on several numbers of GPUs of several kinds.
 
 use super::advise_gpus::best;
-use super::{Answer, DeviceSummary, LinksAnswer, MatrixSummary, OnGpus, TooFewGpus};
+use super::{DeviceSummary, LinksAnswer, MatrixSummary, OnGpus, TooFewGpus};
 use crate::compare::Contender;
 use serde::Serialize;
 use sparsight_matrix::{Dtype, Seconds};
@@ -18,10 +18,6 @@ pub struct CompareGpusAnswer {
     pub unit: Option<String>,
     /// Devices in the order of the request; the others are compared with the first.
     pub devices: Vec<ComparedGpus>,
-}
-
-impl Answer for CompareGpusAnswer {
-    const SCHEMA: &'static str = "sparsight/compare-gpus/1";
 }
 
 /// A device with several numbers of it.

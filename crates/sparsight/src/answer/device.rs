@@ -1,6 +1,5 @@
 //! A device in short, and `devices`: what is on this machine.
 
-use super::Answer;
 use crate::Profile;
 use crate::profile::{ProfiledDevice, Provenance};
 use serde::Serialize;
@@ -120,10 +119,6 @@ pub struct KernelTrial {
     /// The first failure, or the first wrong entry, as text; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
-}
-
-impl Answer for DevicesAnswer {
-    const SCHEMA: &'static str = "sparsight/devices/1";
 }
 
 /// A device of this machine.

@@ -1,6 +1,6 @@
 //! `info`: the structure of a matrix and its size in every format.
 
-use super::{Answer, MatrixSummary, Structure};
+use super::{MatrixSummary, Structure};
 use serde::Serialize;
 use sparsight_kernels::{Candidate, Format, device_bytes, every_candidate, feasible, stored_entries};
 use sparsight_matrix::{Bytes, Dtype, Features, Limits};
@@ -19,10 +19,6 @@ pub struct InfoAnswer {
     pub structure: Option<Structure>,
     /// Every format of the catalogue, with each of its shapes.
     pub formats: Vec<FormatSize>,
-}
-
-impl Answer for InfoAnswer {
-    const SCHEMA: &'static str = "sparsight/info/1";
 }
 
 impl InfoAnswer {

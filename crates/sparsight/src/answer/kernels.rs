@@ -1,6 +1,6 @@
 //! `kernels`: the catalogue, as far as a device has it.
 
-use super::{Answer, DeviceSummary};
+use super::DeviceSummary;
 use serde::Serialize;
 use sparsight_kernels::{BLOCKS, DeviceFacts, Elsewhere, Format, Kernel, strip};
 
@@ -13,10 +13,6 @@ pub struct KernelsAnswer {
     pub blocks: Vec<u32>,
     /// Kernels with their knobs.
     pub kernels: Vec<CatalogueKernel>,
-}
-
-impl Answer for KernelsAnswer {
-    const SCHEMA: &'static str = "sparsight/kernels/1";
 }
 
 /// Lists the part of the catalogue that the device with these facts has.

@@ -1,6 +1,6 @@
 //! `info` and `compare` for several matrices: the answers for each, and a mean over them.
 
-use super::{Answer, CompareAnswer, InfoAnswer};
+use super::{CompareAnswer, InfoAnswer};
 use crate::compare::Compared;
 use serde::Serialize;
 
@@ -9,10 +9,6 @@ use serde::Serialize;
 pub struct InfoManyAnswer {
     /// Matrices in the order of the request, without those that could not be read.
     pub matrices: Vec<InfoAnswer>,
-}
-
-impl Answer for InfoManyAnswer {
-    const SCHEMA: &'static str = "sparsight/info-many/1";
 }
 
 /// `sparsight/compare-many/1`: several matrices on several devices.
@@ -54,10 +50,6 @@ impl MeanSpeed {
         self.mean_speed_low.is_some_and(|low| low <= 1.0)
             && self.mean_speed_high.is_some_and(|high| high >= 1.0)
     }
-}
-
-impl Answer for CompareManyAnswer {
-    const SCHEMA: &'static str = "sparsight/compare-many/1";
 }
 
 impl CompareManyAnswer {

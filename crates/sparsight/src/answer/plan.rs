@@ -1,6 +1,6 @@
 //! `plan`: the optimal partition of each matrix, beside the best single candidate.
 
-use super::{AdviceProvenance, Answer, DeviceSummary, MatrixSummary, NamedCandidate, Structure};
+use super::{AdviceProvenance, DeviceSummary, MatrixSummary, NamedCandidate, Structure};
 use crate::Plan;
 use crate::model_name::ModelName;
 use crate::partition::{MOST_CUT, Part, Partitioning, Strategy};
@@ -26,10 +26,6 @@ pub struct PlanAnswer {
     pub provenance: AdviceProvenance,
     /// Matrices in the order of the request, without those that could not be read.
     pub matrices: Vec<PlannedMatrix>,
-}
-
-impl Answer for PlanAnswer {
-    const SCHEMA: &'static str = "sparsight/plan/1";
 }
 
 impl PlanAnswer {
