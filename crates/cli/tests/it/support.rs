@@ -12,7 +12,6 @@ use sparsight::profile::{
 };
 use sparsight::records::{BenchmarkOutcome, BenchmarkRecord, BlockTiming, CorpusRecord, Measured, Outcome};
 use sparsight::{Advisor, Objective, Profile};
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -250,22 +249,7 @@ pub fn add_corpus(folder: &Path, matrices: &[(&str, &str, f64)]) {
             outcome: Outcome::Time { time_s: Seconds(ratio * a.prediction.time.0), spread: 0.01, samples: 5 },
         };
         let results = advice.ranked.iter().map(measured).collect();
-        let (dtype, caches) = (Dtype::F64, Caches::Warm);
-        let (preparation, preprocess) = (BTreeMap::new(), BTreeMap::new());
-        let matrix = name.to_owned();
-        let clock = None;
-        let record = CorpusRecord {
-            matrix,
-            dtype,
-            caches,
-            features,
-            preparation,
-            preprocess,
-            clock,
-            launch_s: None,
-            far: 0,
-            results,
-        };
-        corpus.append(record).unwrap();
+        let new = CorpusRecord::new(name, Dtype::F64, Caches::Warm, features);
+        corpus.append(CorpusRecord { results, ..new }).unwrap();
     }
 }

@@ -379,17 +379,7 @@ mod tests {
     /// A record of a matrix with these row lengths, in f64.
     pub(super) fn record(matrix: &str, lengths: &[u64], results: Vec<Measured>) -> CorpusRecord {
         let counts = RowLengths::from_counts(lengths.iter().map(|&length| (length, 1)));
-        CorpusRecord {
-            matrix: matrix.to_owned(),
-            dtype: Dtype::F64,
-            caches: Caches::Warm,
-            features: Features::from_row_lengths(&counts, lengths.len() as u64, 0, 1.0),
-            preparation: BTreeMap::new(),
-            preprocess: BTreeMap::new(),
-            clock: None,
-            launch_s: None,
-            far: 0,
-            results,
-        }
+        let features = Features::from_row_lengths(&counts, lengths.len() as u64, 0, 1.0);
+        CorpusRecord { results, ..CorpusRecord::new(matrix, Dtype::F64, Caches::Warm, features) }
     }
 }

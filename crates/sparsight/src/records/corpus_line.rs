@@ -177,18 +177,8 @@ impl TryFrom<CorpusLine> for CorpusRecord {
             Results::OneByOne(results) => results,
             Results::Grouped(kernels) => ungrouped(kernels, &blocks, dtype)?,
         };
-        Ok(Self {
-            matrix,
-            dtype,
-            caches,
-            features,
-            preparation,
-            preprocess,
-            clock,
-            launch_s,
-            far: 0,
-            results,
-        })
+        let new = Self::new(matrix, dtype, caches, features);
+        Ok(Self { preparation, preprocess, clock, launch_s, results, ..new })
     }
 }
 
@@ -223,18 +213,8 @@ mod tests {
     use sparsight_matrix::RowLengths;
 
     fn record(results: Vec<Measured>) -> CorpusRecord {
-        CorpusRecord {
-            matrix: "a/x".to_owned(),
-            dtype: Dtype::F32,
-            caches: Caches::Warm,
-            features: Features::from_row_lengths(&RowLengths::from_counts([(3, 10)]), 10, 4, 0.1),
-            preparation: BTreeMap::new(),
-            preprocess: BTreeMap::new(),
-            clock: None,
-            launch_s: None,
-            far: 0,
-            results,
-        }
+        let features = Features::from_row_lengths(&RowLengths::from_counts([(3, 10)]), 10, 4, 0.1);
+        CorpusRecord { results, ..CorpusRecord::new("a/x", Dtype::F32, Caches::Warm, features) }
     }
 
     /// Every kind of outcome somewhere in the catalogue.
