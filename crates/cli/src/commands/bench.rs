@@ -3,7 +3,7 @@
 use crate::args::KernelFlags;
 use crate::context::Context;
 use crate::csv::{CANDIDATE, Csv, CsvFlag, Layout};
-use crate::device_choice::{DeviceName, OpenDevice};
+use crate::device_choice::{DeviceName, runnable};
 use crate::earlier_bench::EarlierBench;
 use crate::failure::{Exit, Failure};
 use crate::matrix_source::{MatrixSource, matrices};
@@ -14,8 +14,8 @@ use crate::table::Table;
 use crate::text::{BOLD, candidate, described, of_bandwidth, percent, title, words};
 use crate::values::{ValuesFlag, what_it_changes};
 use sparsight::answer::{BenchAnswer, BenchedBefore, BenchedKernel, BenchedMatrix, MeasuredOutcome};
-use sparsight::bench::Noise;
-use sparsight::bench::{MeasuredOwn, bench, bench_own};
+use sparsight::bench::{MeasuredOwn, Noise, bench, bench_own};
+use sparsight::calibrate::OpenDevice;
 use sparsight::device::timing::{Caches, StoppingRule};
 use sparsight::device::{Device, DeviceError};
 use sparsight::kernels::{Candidate, DeviceFacts, OwnKernel};
@@ -105,13 +105,13 @@ impl Bench {
         let sources = self.order.of_all(MatrixSource::batch(&self.paths, &context.printer)?);
         let own = read_kernels(&self.kernel_file, T::DTYPE)?;
         let before = self.compare.as_deref().map(EarlierBench::read).transpose()?;
-        let mut device = OpenDevice::open(&self.device.clone().unwrap_or_else(DeviceName::best_here))?;
+        let mut device = self.device.clone().unwrap_or_else(DeviceName::best_here).open()?;
         refuse_cpu(&own, device.facts())?;
         let noise = Noise::before(device.facts().kind);
         device.measure_rates();
         context.interrupt.listen();
         let candidates = self.kernels.candidates(device.facts().kind, T::DTYPE)?;
-        let mut candidates = device.runnable::<T>(candidates, context)?;
+        let mut candidates = runnable::<T>(&device, candidates, context)?;
         let mixed = self.values.candidates(&candidates, T::DTYPE, device.facts().kind)?;
         let also = (!mixed.is_empty()).then_some(Dtype::Mixed);
         self.kernels

@@ -3,7 +3,7 @@
 use crate::args::KernelFlags;
 use crate::budget::{Budget, Spending, of_all_sizes};
 use crate::context::Context;
-use crate::device_choice::{DeviceName, OpenDevice};
+use crate::device_choice::{DeviceName, runnable};
 use crate::failure::{Exit, Failure};
 use crate::matrix_source::{MatrixSource, matrices};
 use crate::profiling;
@@ -120,7 +120,7 @@ impl Measure {
             ..MeasureAnswer::default()
         };
         let sources = MatrixSource::batch(&self.paths, &context.printer)?;
-        let mut device = OpenDevice::open(&self.device)?;
+        let mut device = self.device.open()?;
         let mut dtypes = context.dtypes();
         let double = context.named_dtype().unwrap_or(Dtype::F64);
         if self.values.mixed(double, device.facts().kind)? {
@@ -137,7 +137,7 @@ impl Measure {
         for &dtype in &dtypes {
             candidates.extend(self.kernels.candidates(device.facts().kind, dtype)?);
         }
-        let candidates = device.runnable::<f64>(candidates, context)?;
+        let candidates = runnable::<f64>(&device, candidates, context)?;
         let mut tasks = self.plan(sources, (&dtypes, &candidates), &corpus, &mut counts);
         if self.budget.is_some() {
             tasks.sort_by_key(Task::work);

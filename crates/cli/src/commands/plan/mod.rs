@@ -5,7 +5,7 @@ mod print;
 
 use crate::args::{ModelFlags, catalogued, names, products};
 use crate::context::{Context, command_as_typed};
-use crate::device_choice::{OpenDevice, ProfileFlags};
+use crate::device_choice::ProfileFlags;
 use crate::failure::{Exit, Failure};
 use crate::many::one_by_one;
 use crate::matrix_source::{MatrixSource, matrices};
@@ -20,6 +20,7 @@ use sparsight::answer::{
     AdviceProvenance, MeasuredPlan, NextRunAnswer, PlanAnswer, PlannedMatrix, PlannedPart, Structure,
 };
 use sparsight::bench::Noise;
+use sparsight::calibrate::OpenDevice;
 use sparsight::kernels::{Candidate, Execution, Format, every_candidate_on};
 use sparsight::matrix::{Csr, Dtype, Narrowing, Scalar, Seconds};
 use sparsight::models::ModelName;
