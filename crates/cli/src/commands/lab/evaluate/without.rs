@@ -59,7 +59,7 @@ fn table(rows: &[&WithoutRow]) -> Table {
     for class in TimeClass::EACH {
         let mean =
             |of| in_class(of, class).map_or_else(|| "-".to_owned(), |gain| format!("{:.4}", gain.mean));
-        columns = columns.with([(class.name(), &|(_, of, _)| mean(of))]);
+        columns = columns.with([(&class.to_string(), &|(_, of, _)| mean(of))]);
     }
     columns
         .with([
