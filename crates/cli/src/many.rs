@@ -1,8 +1,11 @@
 //! Commands that look at several matrices, one after the other.
 
 use crate::context::Context;
+use crate::csv::Layout;
 use crate::failure::{Exit, Failure};
 use crate::matrix_source::MatrixSource;
+use crate::printer::Printer;
+use sparsight::answer::Answer;
 use sparsight::matrix::{Dtype, Features};
 
 /// Result of a command for several matrices.
@@ -79,4 +82,21 @@ pub(crate) fn one_by_one<M>(
         }
     }
     looked
+}
+
+/// Prints the answers about the matrices of `sources`: as comma-separated values if `csv` names their columns, the only one by itself, or
+/// several as `many`.
+pub(crate) fn show<A: Answer, M: Answer>(
+    answers: Vec<A>,
+    sources: &[MatrixSource],
+    csv: Option<&'static Layout>,
+    many: impl FnOnce(Vec<A>) -> M,
+    (out, text): (&Printer, impl FnOnce(&[A]) -> Result<(), Failure>),
+) -> Result<(), Failure> {
+    match (csv, &answers[..], sources) {
+        (Some(layout), ..) => out.csv(layout, &answers),
+        (None, [one], [_]) => out.answer(one, || text(&answers)).map(drop),
+        _ if out.is_json() => out.answer(&many(answers), || Ok(())).map(drop),
+        _ => text(&answers),
+    }
 }

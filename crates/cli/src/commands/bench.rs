@@ -223,15 +223,10 @@ impl Bench {
             return Ok(any);
         }
         context.printer.answer(&answer, || {
-            for (index, measured) in whole.matrices.iter().enumerate() {
-                if index > 0 {
-                    context.printer.line("")?;
-                }
-                let warmth = if self.cold { "cold" } else { "warm" };
-                let heading = format!("{BOLD}{}{BOLD:#}   {dtype}   {warmth}", described(facts));
-                show_one(measured, before.is_some(), &heading, context)?;
-            }
-            Ok(())
+            let warmth = if self.cold { "cold" } else { "warm" };
+            let heading = format!("{BOLD}{}{BOLD:#}   {dtype}   {warmth}", described(facts));
+            let each = |measured| show_one(measured, before.is_some(), &heading, context);
+            context.printer.apart(&whole.matrices, each)
         })?;
         Ok(any)
     }

@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::failure::{Exit, Failure};
 use crate::output_file;
-use crate::table::Table;
+use crate::table::{Table, cell_or};
 use crate::text::{percent, shown};
 use clap::Subcommand;
 use sparsight::Profile;
@@ -177,7 +177,7 @@ fn print(profiles: &[IndexedProfile], context: &Context) -> Result<(), Failure> 
             ("best / chosen", &|(_, quality)| format!("{:.3}", quality.best_over_chosen)),
             ("best / fixed", &|(_, quality)| format!("{:.3}", quality.best_over_fixed)),
             ("median error", &|(_, quality)| percent(quality.median_error)),
-            ("in interval", &|(_, quality)| quality.covered.map_or_else(|| "-".to_owned(), percent)),
+            ("in interval", &|(_, quality)| cell_or("-", quality.covered.map(percent))),
         ],
     ))
 }

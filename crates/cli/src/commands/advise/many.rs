@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::failure::{Exit, Failure};
 use crate::many::one_by_one;
 use crate::matrix_source::MatrixSource;
-use crate::table::Table;
+use crate::table::{Table, cell_or};
 use crate::text::{assumed, between, candidate, counted, grouped, heading, matrices, pairs};
 use crate::values::what_it_changes;
 use sparsight::advise::RunNowName;
@@ -120,7 +120,7 @@ fn print(
             table.row([name, nnz, "not possible".to_owned()]);
             continue;
         };
-        let times = |csr: Option<f64>| csr.map_or_else(|| "-".to_owned(), |speedup| format!("{speedup:.2}"));
+        let times = |csr: Option<f64>| cell_or("-", csr.map(|speedup| format!("{speedup:.2}")));
         table.row([
             name,
             nnz,

@@ -192,12 +192,7 @@ impl Plan {
         let answer = whole.clone().shortened(context.top_in_json());
         let planned = &whole.matrices;
         context.printer.answer(&answer, || {
-            for (at, one) in planned.iter().enumerate() {
-                if at > 0 {
-                    context.printer.line("")?;
-                }
-                print(one, &profile, context)?;
-            }
+            context.printer.apart(planned, |one| print(one, &profile, context))?;
             let best = |one: &PlannedMatrix| {
                 let single = one.single.as_ref()?;
                 Some((single.candidate.id, single.prediction.time, one.memory_bytes?))

@@ -4,7 +4,7 @@ use super::Group;
 use super::summary::name_of;
 use crate::failure::Failure;
 use crate::printer::Printer;
-use crate::table::{Columns, Table};
+use crate::table::{Columns, Table, cell_or};
 use crate::text::{BOLD, candidate, described, matrices, percent, words};
 use sparsight::Profile;
 use sparsight::matrix::Dtype;
@@ -136,7 +136,7 @@ fn errors<G: Ord + Copy + Display>(
             ("median", &|r| percent(r.error.median)),
             ("90th percentile", &|r| percent(r.error.p90)),
             ("worst", &|r| percent(r.error.worst)),
-            ("in the 90 % interval", &|r| r.covered.map_or_else(|| "-".to_owned(), percent)),
+            ("in the 90 % interval", &|r| cell_or("-", r.covered.map(percent))),
         ],
     )
 }
