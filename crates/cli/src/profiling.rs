@@ -8,14 +8,11 @@ use crate::output_file;
 use crate::printer::Printer;
 use crate::text::described;
 use sparsight::Error;
-use sparsight::bench::{Bench, Noise, bench};
+use sparsight::bench::Noise;
 use sparsight::calibrate::{self, Benchmarked, Event, Fitted, Grid, OpenDevice, measure_conversion};
 use sparsight::device::DeviceError;
-use sparsight::kernels::Candidate;
-use sparsight::matrix::{Csr, Features, Scalar};
 use sparsight::models::ModelName;
 use sparsight::profile::{GridName, ProfileFolder, ProfiledDevice};
-use sparsight::records::CorpusRecord;
 use sparsight_lab::{shared, write_fitted};
 use std::path::Path;
 
@@ -83,18 +80,6 @@ pub(crate) fn run_benchmark(
     }
     calibration::warn_failed(&counts, &context.printer);
     Ok(counts)
-}
-
-/// `candidates` on one matrix, as every corpus is measured.
-pub(crate) fn one<T: Scalar>(
-    device: &OpenDevice,
-    matrix: (&str, &Csr<T>),
-    features: &Features,
-    candidates: &[Candidate],
-    context: &Context,
-) -> Result<CorpusRecord, Failure> {
-    let how = Bench::of_a_corpus(context.seed);
-    bench(device.of(), matrix, features, candidates, &how, |_| Ok(())).map_err(Failure::from)
 }
 
 /// Fits the models to what the folder holds and writes them. The corpus that they may learn from is that whose

@@ -14,7 +14,7 @@ use sparsight_device::gpu::ConvertOn;
 use sparsight_device::hip::Hip;
 use sparsight_device::timing::took;
 use sparsight_device::{Device, DeviceError};
-use sparsight_kernels::DeviceFacts;
+use sparsight_kernels::{Candidate, DeviceFacts};
 use sparsight_matrix::{Csr, Dtype, Features, Scalar, Seconds};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -212,6 +212,27 @@ impl OpenDevice {
         }
     }
 
+    /// Times of `candidates` of one value type on a matrix, whose values are rounded to it.
+    ///
+    /// # Errors
+    /// As [`bench`].
+    pub fn bench(
+        &self,
+        (name, matrix): (&str, &Csr<f64>),
+        features: &Features,
+        (dtype, candidates): (Dtype, &[Candidate]),
+        how: &Bench,
+    ) -> Result<CorpusRecord, DeviceError> {
+        match dtype {
+            Dtype::F32 => {
+                bench::<f32>(self.of(), (name, &matrix.to_dtype()), features, candidates, how, |_| Ok(()))
+            }
+            Dtype::F64 | Dtype::Mixed => {
+                bench::<f64>(self.of(), (name, matrix), features, candidates, how, |_| Ok(()))
+            }
+        }
+    }
+
     /// Content of a new `device.json`, without the costs of conversions: of a calibration, if nothing else is said of its grid.
     pub fn as_profiled(&self) -> ProfiledDevice {
         let (grid, cusparse) = match self {
@@ -282,14 +303,6 @@ impl CalibratedDevice {
         how: &Bench,
     ) -> Result<CorpusRecord, DeviceError> {
         let candidates = calibration_candidates(self.facts().kind, dtype);
-        let device = &self.opened;
-        match dtype {
-            Dtype::F32 => {
-                bench::<f32>(device.of(), (name, &matrix.to_dtype()), features, &candidates, how, |_| Ok(()))
-            }
-            Dtype::F64 | Dtype::Mixed => {
-                bench::<f64>(device.of(), (name, matrix), features, &candidates, how, |_| Ok(()))
-            }
-        }
+        self.opened.bench((name, matrix), features, (dtype, &candidates), how)
     }
 }

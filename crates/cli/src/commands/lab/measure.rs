@@ -11,7 +11,7 @@ use crate::shard::Shard;
 use crate::text::{counted, matrices, shown};
 use crate::values::ValuesFlag;
 use rayon::prelude::*;
-use sparsight::bench::Noise;
+use sparsight::bench::{Bench, Noise};
 use sparsight::kernels::Candidate;
 use sparsight::matrix::{Csr, Dtype, Features};
 use sparsight::profile::ProfileFolder;
@@ -109,16 +109,18 @@ impl Measure {
         tasks
     }
 
+    /// The answer before anything was counted.
+    fn counts(&self) -> MeasureAnswer {
+        let (folder, shard) = (self.output.clone(), self.shard.map(|shard| shard.to_string()));
+        MeasureAnswer { folder, shard, ..MeasureAnswer::default() }
+    }
+
     pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         if self.features_only {
             return self.refresh_features(context);
         }
         let mut spending = self.budget.map(Spending::new);
-        let mut counts = MeasureAnswer {
-            folder: self.output.clone(),
-            shard: self.shard.map(|shard| shard.to_string()),
-            ..MeasureAnswer::default()
-        };
+        let mut counts = self.counts();
         let sources = MatrixSource::batch(&self.paths, &context.printer)?;
         let mut device = self.device.open()?;
         let mut dtypes = context.dtypes();
@@ -143,7 +145,7 @@ impl Measure {
             tasks.sort_by_key(Task::work);
             tasks = of_all_sizes(tasks);
         }
-        let mut noise = Noise::before(device.facts().kind);
+        let (mut noise, how) = (Noise::before(device.facts().kind), Bench::of_a_corpus(context.seed));
         let bar = context.printer.progress(tasks.iter().map(Task::work).sum(), "matrices");
         let mut done = 0;
         for task in tasks {
@@ -167,18 +169,7 @@ impl Measure {
                     counts.unreadable.push(UnreadableMatrix { matrix: name.clone(), why });
                     continue;
                 }
-                let record = match dtype {
-                    Dtype::F32 => profiling::one::<f32>(
-                        &device,
-                        (&name, &matrix.to_dtype()),
-                        &features,
-                        &candidates,
-                        context,
-                    ),
-                    Dtype::F64 | Dtype::Mixed => {
-                        profiling::one::<f64>(&device, (&name, &matrix), &features, &candidates, context)
-                    }
-                }?;
+                let record = device.bench((&name, &matrix), &features, (dtype, &candidates), &how)?;
                 counts.measured += 1;
                 noise.recorded(&record);
                 counts.failing += usize::from(report_failures(&record, context));
@@ -196,11 +187,7 @@ impl Measure {
 
     /// Adds to each record that the folder holds of a matrix its features, if they are other ones today.
     fn refresh_features(&self, context: &Context) -> Result<Exit, Failure> {
-        let mut counts = MeasureAnswer {
-            folder: self.output.clone(),
-            shard: self.shard.map(|shard| shard.to_string()),
-            ..MeasureAnswer::default()
-        };
+        let mut counts = self.counts();
         let sources = MatrixSource::batch(&self.paths, &context.printer)?;
         let folder = ProfileFolder::open(&self.output)?;
         context.interrupt.listen();
