@@ -42,6 +42,12 @@ pub fn run(folder: &Path, arguments: &[&str]) -> String {
     all
 }
 
+/// Asserts that what [`run`] returned ended with this exit code and says so.
+#[track_caller]
+pub fn assert_exit(out: &str, code: u8, says: &str) {
+    assert!(out.starts_with(&format!("exit code: {code}")) && out.contains(says), "{out}");
+}
+
 /// The program, begun and not waited for, with a cache of its own.
 pub fn spawn(folder: &Path, arguments: &[&str]) -> std::process::Child {
     let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin("sparsight"));
