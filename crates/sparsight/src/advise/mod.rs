@@ -220,16 +220,7 @@ impl<'p> Advisor<'p> {
         let predictor = self.predictor(model, objective.placement, objective.row_length)?;
         let facts = &self.profile.device.facts;
         let limits = Limits::with_memory(facts.memory_bytes);
-        let is_empty = features.nnz == 0;
-        let mut advice = Advice {
-            kind: facts.kind,
-            model,
-            ranked: Vec::new(),
-            refused: Vec::new(),
-            is_empty,
-            run_now: None,
-            iteration: None,
-        };
+        let mut advice = Advice::new(facts.kind, model, features);
         let (mut possible, mut held) = (Vec::new(), Vec::new());
         let has_mixed = objective.mixed_precision && facts.kind.has_mixed_precision() && dtype == Dtype::F64;
         let dtypes = [Some(dtype), has_mixed.then_some(Dtype::Mixed)].into_iter().flatten();
@@ -321,6 +312,12 @@ fn put_known_first(ranked: &mut [Advised]) {
 }
 
 impl Advice {
+    /// Advice on a matrix with `features` before any candidate was looked at.
+    pub(crate) fn new(kind: DeviceKind, model: ModelName, features: &Features) -> Self {
+        let (ranked, refused, is_empty) = (Vec::new(), Vec::new(), features.nnz == 0);
+        Self { kind, model, ranked, refused, is_empty, run_now: None, iteration: None }
+    }
+
     /// Sorts by one product or iteration, or by all `products` with what it takes to convert.
     fn rank(&mut self, products: Option<u64>) {
         let cost = |a: &Advised| match products {

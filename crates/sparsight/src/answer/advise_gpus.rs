@@ -57,7 +57,7 @@ pub struct TooFewGpus {
 }
 
 /// A matrix on so many GPUs.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct OnGpus {
     /// Number of GPUs.
     pub count: usize,
@@ -141,13 +141,8 @@ impl OnGpus {
             high_s: high,
             speedup: Some(1.0),
             efficiency: Some(1.0),
-            limit: None,
-            extrapolated: false,
-            exchanged_bytes: Bytes(0),
-            most_exchanged_bytes: Bytes(0),
             memory_bytes: memory,
-            shares: None,
-            measured: None,
+            ..Self::default()
         }
     }
 

@@ -115,7 +115,7 @@ pub struct ConversionCost {
 }
 
 /// Date, program and driver of a measurement.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Provenance {
     /// UTC date on which the profile was begun.
     pub date: String,
@@ -152,12 +152,9 @@ impl Provenance {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             commit: option_env!("SPARSIGHT_COMMIT").unwrap_or("unknown").to_owned(),
             kernels: sparsight_device::cuda::catalogue_hash(),
-            source: None,
-            assumptions: Vec::new(),
             driver: driver.to_owned(),
-            cusparse: String::new(),
             host_threads,
-            noise: None,
+            ..Self::default()
         }
     }
 
