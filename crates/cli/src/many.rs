@@ -1,12 +1,12 @@
 //! Commands that look at several matrices, one after the other.
 
-use crate::context::Context;
+use crate::context::{Context, with_scalar};
 use crate::csv::Layout;
 use crate::failure::{Exit, Failure};
 use crate::matrix_source::MatrixSource;
 use crate::printer::Printer;
 use sparsight::answer::Answer;
-use sparsight::matrix::{Dtype, Features};
+use sparsight::matrix::Features;
 
 /// Result of a command for several matrices.
 pub(crate) struct Looked {
@@ -42,10 +42,7 @@ pub(crate) fn structures<'s>(
     mut each: impl FnMut(&'s MatrixSource, Features) -> Result<(), Failure>,
 ) -> Result<Looked, Failure> {
     let structure = |source: &MatrixSource| -> Result<Features, Failure> {
-        Ok(match context.dtype() {
-            Dtype::F32 => Features::of(&source.load_places::<f32>(context)?),
-            Dtype::F64 | Dtype::Mixed => Features::of(&source.load_places::<f64>(context)?),
-        })
+        with_scalar!(context.dtype(), T => Ok(Features::of(&source.load_places::<T>(context)?)))
     };
     if let [source] = sources {
         each(source, structure(source)?)?;

@@ -1,7 +1,7 @@
 //! `sparsight bench`: every feasible candidate run, checked and timed.
 
 use crate::args::KernelFlags;
-use crate::context::Context;
+use crate::context::{Context, with_scalar};
 use crate::csv::{CANDIDATE, Csv, CsvFlag, Layout};
 use crate::device_choice::{DeviceName, runnable};
 use crate::earlier_bench::EarlierBench;
@@ -95,10 +95,7 @@ struct Running {
 
 impl Bench {
     pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
-        match context.dtype() {
-            Dtype::F32 => self.run_as::<f32>(context),
-            Dtype::F64 | Dtype::Mixed => self.run_as::<f64>(context),
-        }
+        with_scalar!(context.dtype(), T => self.run_as::<T>(context))
     }
 
     fn run_as<T: Scalar>(&self, context: &Context) -> Result<Exit, Failure> {

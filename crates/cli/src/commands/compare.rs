@@ -4,7 +4,7 @@ mod given;
 mod gpus;
 
 use crate::args::{KernelFlags, ModelFlags, block, kernel, products};
-use crate::context::Context;
+use crate::context::{Context, with_scalar};
 use crate::csv::{CANDIDATE, CsvFlag, Layout, PREDICTED};
 use crate::device_choice::{DeviceName, ProfileFlags};
 use crate::failure::{Exit, Failure};
@@ -154,10 +154,9 @@ impl Compare {
             .map(|(profile, (price, power_w))| Contender { profile, price, power_w })
             .collect();
         if !self.gpus.is_empty() {
-            return match (sources.as_slice(), dtype) {
-                ([one], Dtype::F32) => self.run_gpus::<f32>(one, &contenders, context),
-                ([one], _) => self.run_gpus::<f64>(one, &contenders, context),
-                (more, _) => Err(Failure::one_matrix("--gpus", more.len())),
+            return match sources.as_slice() {
+                [one] => with_scalar!(dtype, T => self.run_gpus::<T>(one, &contenders, context)),
+                more => Err(Failure::one_matrix("--gpus", more.len())),
             };
         }
         let (mut weighted, mut found) = (Vec::new(), Vec::new());

@@ -1,6 +1,6 @@
 //! `sparsight info`: a matrix' structure and its size in every format.
 
-use crate::context::Context;
+use crate::context::{Context, with_scalar};
 use crate::csv::{CsvFlag, Layout};
 use crate::device_choice::ProfileFlags;
 use crate::failure::{Exit, Failure};
@@ -14,7 +14,7 @@ use crate::table::{Table, cell_or};
 use crate::terminal_plot;
 use crate::text::{counted, grouped, percent, title, words};
 use sparsight::answer::{FormatSize, InfoAnswer, InfoManyAnswer, Structure};
-use sparsight::matrix::{Dtype, Features, Limits, Locality, Scalar};
+use sparsight::matrix::{Features, Limits, Locality, Scalar};
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
@@ -71,10 +71,8 @@ impl Info {
             return Err(Failure::one_matrix("--svg", sources.len()));
         }
         if let ([source], false) = (&sources[..], self.csv.csv) {
-            let (features, structure, spy) = match context.dtype() {
-                Dtype::F32 => self.looked_at::<f32>(source, context)?,
-                Dtype::F64 | Dtype::Mixed => self.looked_at::<f64>(source, context)?,
-            };
+            let (features, structure, spy) =
+                with_scalar!(context.dtype(), T => self.looked_at::<T>(source, context))?;
             let answer = InfoAnswer::of(source.title(), features, context.dtype(), &limits);
             let answer = InfoAnswer { structure: Some(structure), ..answer };
             out.answer(&answer, || {

@@ -4,7 +4,7 @@ mod measured;
 mod print;
 
 use crate::args::{ModelFlags, catalogued, names, products};
-use crate::context::{Context, command_as_typed};
+use crate::context::{Context, command_as_typed, with_scalar};
 use crate::device_choice::ProfileFlags;
 use crate::failure::{Exit, Failure};
 use crate::many::one_by_one;
@@ -143,10 +143,7 @@ fn format(text: &str) -> Result<String, String> {
 
 impl Plan {
     pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
-        match context.dtype() {
-            Dtype::F32 => self.run_as::<f32>(context),
-            Dtype::F64 | Dtype::Mixed => self.run_as::<f64>(context),
-        }
+        with_scalar!(context.dtype(), T => self.run_as::<T>(context))
     }
 
     fn run_as<T: Scalar>(&self, context: &Context) -> Result<Exit, Failure> {
