@@ -1,6 +1,7 @@
 //! `predict`: the prediction of one model for each candidate, with the numbers that went into it.
 
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 use sparsight::answer::{DeviceSummary, MatrixSummary, NamedCandidate};
 use sparsight::models::ModelName;
 use sparsight::predict::Predictor;
@@ -26,13 +27,13 @@ pub struct PredictAnswer {
 }
 
 /// A candidate with its prediction, or why there is none.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PredictedCandidate {
     /// The candidate.
     #[serde(flatten)]
     pub candidate: NamedCandidate,
     /// The model that answered, never `best`; absent without a prediction.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelName>,
     /// Prediction.
     #[serde(flatten)]
@@ -41,7 +42,6 @@ pub struct PredictedCandidate {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub terms: Vec<Term>,
     /// Why there is no prediction; absent with one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub infeasible: Option<String>,
 }
 

@@ -27,6 +27,7 @@ use crate::model_name::ModelName;
 use crate::predict::{Answered, Predictor};
 use crate::{Error, Profile};
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 use sparsight_kernels::{Candidate, DeviceKind, feasible, useful_bytes};
 use sparsight_matrix::{Bytes, Dtype, Features, Infeasible, Limits, Seconds};
 use sparsight_model::{Iteration, IterationTime, PlacementRule, Prediction, RowLengthRule};
@@ -82,6 +83,7 @@ pub struct Advice {
 }
 
 /// A candidate with its prediction.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Advised {
     /// Candidate; answers name it before.
@@ -99,14 +101,12 @@ pub struct Advised {
     pub memory: Bytes,
     /// [`bytes`](Advised::bytes) over the predicted time, as a fraction of the device's copy bandwidth; above 1 is "from
     /// cache". `None` if the device's bandwidth is not known.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub bandwidth_fraction: Option<f64>,
     /// Conversion and upload, and what the vendor's library does beforehand; `None` if the profile did not measure them.
     #[serde(rename = "conversion_s", skip_serializing_if = "Option::is_none")]
     pub preparation: Option<Seconds>,
     /// Products after which it has caught up with [`Advice::run_now`], both with conversion and upload. `Some(0)` for that
     /// itself; `None` if never. Iterations where these are ranked by.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub pays_off_after: Option<u64>,
     /// Time of an iteration; `None` if candidates are ranked by products.
     #[serde(flatten)]

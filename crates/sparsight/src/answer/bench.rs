@@ -4,6 +4,7 @@ use super::{DeviceSummary, MatrixSummary, MeasuredOutcome, NamedCandidate};
 use crate::bench::MeasuredOwn;
 use crate::records::{ClockRecord, Measured, Outcome};
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 use sparsight_device::timing::Caches;
 use sparsight_kernels::{DeviceFacts, useful_bytes};
 use sparsight_matrix::{Dtype, Features, Format, Narrowing, Seconds};
@@ -33,15 +34,14 @@ impl BenchAnswer {
 }
 
 /// A matrix with the times measured on it.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BenchedMatrix {
     /// The matrix.
     pub matrix: MatrixSummary,
     /// Clock of the device during the measurement; absent if the device does not report it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub clock: Option<ClockRecord>,
     /// Effect of storing the values in `f32`; absent if no such candidate was asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub narrowing: Option<Narrowing>,
     /// The fastest first, then what has no time, in the order in which it was given.
     pub candidates: Vec<BenchedCandidate>,

@@ -3,6 +3,7 @@
 use super::{CompareAnswer, InfoAnswer};
 use crate::compare::Compared;
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 
 /// `sparsight/info-many/1`: the structure of several matrices.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -21,6 +22,7 @@ pub struct CompareManyAnswer {
 }
 
 /// Mean speedup over the first device, over several matrices.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MeanSpeed {
     /// Name of the device in the request.
@@ -28,19 +30,14 @@ pub struct MeanSpeed {
     /// Matrices of which the speed is known, and counts.
     pub count: usize,
     /// Geometric mean of their speeds, each weighted; absent without any.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub mean_speed: Option<f64>,
     /// Mean of the lower ends of the speeds, as if every matrix went wrong in the same direction.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub mean_speed_low: Option<f64>,
     /// Mean of the upper ends. Where both enclose 1, the devices cannot be told apart.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub mean_speed_high: Option<f64>,
     /// Mean products a second for each unit of price; absent without a price.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub mean_products_per_s_per_price: Option<f64>,
     /// Mean products a joule; absent without watts.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub mean_products_per_joule: Option<f64>,
 }
 

@@ -15,6 +15,7 @@ use super::{ClockRecord, CorpusRecord, Measured, Outcome, PreparationRecord};
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_with::skip_serializing_none;
 use sparsight_device::timing::Caches;
 use sparsight_kernels::{Candidate, Format, Kernel};
 use sparsight_matrix::{Dtype, Features, Infeasible, Seconds};
@@ -22,6 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// A line of `corpus.jsonl`.
+#[skip_serializing_none]
 #[derive(Serialize, Deserialize)]
 pub(super) struct CorpusLine {
     matrix: String,
@@ -31,9 +33,7 @@ pub(super) struct CorpusLine {
     preparation: BTreeMap<Format, PreparationRecord>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     preprocess: BTreeMap<Kernel, Seconds>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     clock: Option<ClockRecord>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     launch_s: Option<Seconds>,
     /// Block sizes of the entries of each kernel that has any; absent in lines of before.
     #[serde(default)]
