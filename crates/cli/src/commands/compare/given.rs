@@ -18,7 +18,7 @@ impl Given {
     fn is_path_of(&self, device: &DeviceName) -> bool {
         let path = |device: &DeviceName| match device {
             DeviceName::Profile(name) => Path::new(name).canonicalize().ok(),
-            _ => None,
+            DeviceName::Here(_) => None,
         };
         self.device == *device || path(&self.device).is_some_and(|own| path(device) == Some(own))
     }
