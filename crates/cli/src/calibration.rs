@@ -18,10 +18,9 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// Profile of a device of this machine from its calibration in the cache, measured now if there is none. `name`: as it was typed.
+/// Profile of a device of this machine from its calibration in the cache, measured now if there is none.
 pub(crate) fn find_or_measure(
     target: CalibrationTarget,
-    name: &dyn Display,
     dtype: Dtype,
     context: &Context,
 ) -> Result<Profile, Failure> {
@@ -29,7 +28,7 @@ pub(crate) fn find_or_measure(
     let mut watch = Watch::new(context, is_processor);
     let found =
         calibrated_profile(target, &[dtype], context.seed, false, &mut |event| watch.saw(event, Some(dtype)));
-    let profile = found.map_err(|error| refused(error, is_processor, name, watch.folder.as_deref()))?;
+    let profile = found.map_err(|error| refused(error, target, watch.folder.as_deref()))?;
     let Watch { begun, .. } = watch;
     let folder = profile.folder.clone().unwrap_or_default();
     let out = &context.printer;
@@ -55,9 +54,9 @@ pub(crate) fn find_or_measure(
 }
 
 /// The error of a calibration, with what to type.
-fn refused(error: Error, is_processor: bool, name: &dyn Display, folder: Option<&Path>) -> Failure {
+fn refused(error: Error, target: CalibrationTarget, folder: Option<&Path>) -> Failure {
     match error {
-        Error::Uncalibrated { .. } if is_processor => Failure::input(
+        Error::Uncalibrated { .. } if target == CalibrationTarget::Processor => Failure::input(
             "this processor was not calibrated yet, and SPARSIGHT_CALIBRATE=0 says not to do it now",
         )
         .hinted(
@@ -65,10 +64,10 @@ fn refused(error: Error, is_processor: bool, name: &dyn Display, folder: Option<
              nvidia-h200",
         ),
         Error::Uncalibrated { .. } => Failure::input(format!(
-            "{name} has no profile, and SPARSIGHT_CALIBRATE=0 says not to calibrate it now"
+            "{target} has no profile, and SPARSIGHT_CALIBRATE=0 says not to calibrate it now"
         ))
         .hinted(format!(
-            "`sparsight calibrate --device {name} -o DIR` does it by hand, then `--profile DIR`; or take that of another GPU, such as \
+            "`sparsight calibrate --device {target} -o DIR` does it by hand, then `--profile DIR`; or take that of another GPU, such as \
              `--profile {}`",
             Profile::DEFAULT
         )),

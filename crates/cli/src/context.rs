@@ -10,6 +10,23 @@ use sparsight::matrix::io::PatternValues;
 use std::ffi::OsString;
 use std::sync::OnceLock;
 
+/// `$run` with `$scalar` as the type of vectors of a value type.
+macro_rules! with_scalar {
+    ($dtype:expr, $scalar:ident => $run:expr) => {
+        match $dtype {
+            sparsight::matrix::Dtype::F32 => {
+                type $scalar = f32;
+                $run
+            }
+            sparsight::matrix::Dtype::F64 | sparsight::matrix::Dtype::Mixed => {
+                type $scalar = f64;
+                $run
+            }
+        }
+    };
+}
+pub(crate) use with_scalar;
+
 /// Common flags and what is set up by them.
 pub(crate) struct Context {
     pub(crate) printer: Printer,

@@ -4,17 +4,14 @@ use crate::calibration;
 use crate::context::{Context, command_as_typed};
 use crate::failure::Failure;
 use crate::text::{described, shown, words};
-use sparsight::calibrate::{
-    CALIBRATION_BUDGET, CalibrationTarget, may_calibrate, measure_conversion_threshold,
-};
-use sparsight::device::cpu::Cpu;
+use sparsight::calibrate::{CALIBRATION_BUDGET, CalibrationTarget, OpenDevice, may_calibrate};
+use sparsight::device::DeviceError;
 use sparsight::device::cuda::{Cuda, Nccl, PartSizes, cusparse_version, nvrtc_version};
-use sparsight::device::gpu::{ConvertOn, GpuDevice, Link};
+use sparsight::device::gpu::{GpuDevice, Link};
 use sparsight::device::hip::Hip;
-use sparsight::device::{Device, DeviceError};
 use sparsight::kernels::{Candidate, DeviceFacts, DeviceKind};
 use sparsight::matrix::{Dtype, Scalar};
-use sparsight::profile::{ProfileFolder, ProfiledDevice, folder_of};
+use sparsight::profile::{ProfileFolder, folder_of};
 use sparsight::{Error, Profile};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,55 +21,41 @@ use std::sync::Arc;
 /// A device as it is named on the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum DeviceName {
-    /// This machine's processor.
-    Cpu,
-    /// A GPU of this machine.
-    Cuda(usize),
-    /// A part with this many multiprocessors.
-    Part(usize, u32),
-    /// A GPU of AMD.
-    Hip(usize),
+    /// A device of this machine.
+    Here(CalibrationTarget),
     /// A measured device, wherever it is.
     Profile(String),
 }
 
 impl DeviceName {
+    /// This machine's processor.
+    pub(crate) const CPU: Self = Self::Here(CalibrationTarget::Processor);
+
     /// A GPU if there is one.
     pub(crate) fn best_here() -> Self {
-        if Cuda::count().is_ok_and(|count| count > 0) { Self::Cuda(0) } else { Self::Cpu }
+        if Cuda::count().is_ok_and(|count| count > 0) {
+            Self::Here(CalibrationTarget::Gpu(0))
+        } else {
+            Self::CPU
+        }
     }
 
-    /// Returns whether it is a device of this machine, not a profile.
-    fn is_here(&self) -> bool {
-        !matches!(self, Self::Profile(_))
-    }
-
-    /// GPU number `index`, or the part of it that `facts` are of.
-    fn gpu_of(facts: &DeviceFacts, index: usize) -> Self {
-        let part = Self::Part(index, facts.multiprocessors);
-        let known = part.gpu_name().is_ok_and(|name| name.as_ref() == Some(&facts.name));
-        if known { part } else { Self::Cuda(index) }
-    }
-
-    /// The device to calibrate; an error for a profile.
-    pub(crate) fn calibration_target(&self) -> Result<CalibrationTarget, Failure> {
+    /// The device of this machine; an error for a profile.
+    pub(crate) fn here(&self) -> Result<CalibrationTarget, Failure> {
         match self {
-            Self::Cpu => Ok(CalibrationTarget::Processor),
-            Self::Cuda(index) => Ok(CalibrationTarget::Gpu(*index)),
-            Self::Part(index, multiprocessors) => Ok(CalibrationTarget::GpuPart(*index, *multiprocessors)),
-            Self::Hip(index) => Ok(CalibrationTarget::Hip(*index)),
-            Self::Profile(name) => Err(nothing_runs_on(name)),
+            Self::Here(target) => Ok(*target),
+            Self::Profile(profile) => Err(Failure::device(format!(
+                "'{profile}' is a profile and nothing can be run on it"
+            ))
+            .hinted(
+                "devices of this machine are cpu, cuda[:N], cuda[:N]/smM and hip[:N]; `sparsight devices` lists them",
+            )),
         }
     }
 
-    /// Name of a GPU or a part of one in its facts. Opens nothing.
-    fn gpu_name(&self) -> Result<Option<String>, DeviceError> {
-        match *self {
-            Self::Cuda(index) => Cuda::name(index).map(Some),
-            Self::Part(index, multiprocessors) => Cuda::name_of_part(index, multiprocessors).map(Some),
-            Self::Hip(index) => Hip::name(index).map(Some),
-            Self::Cpu | Self::Profile(_) => Ok(None),
-        }
+    /// Opens a device of this machine.
+    pub(crate) fn open(&self) -> Result<OpenDevice, Failure> {
+        Ok(OpenDevice::open(self.here()?)?)
     }
 }
 
@@ -84,13 +67,13 @@ impl FromStr for DeviceName {
             None => (text, None),
         };
         let index = match device.split_once(':') {
-            _ if text == "cpu" => return Ok(Self::Cpu),
-            _ if text == "hip" => return Ok(Self::Hip(0)),
+            _ if text == "cpu" => return Ok(Self::CPU),
+            _ if text == "hip" => return Ok(Self::Here(CalibrationTarget::Hip(0))),
             // Parts of its multiprocessors are CUDA's.
             Some(("hip", _)) => {
                 let index = &text["hip:".len()..];
                 let wrong = |_| format!("'{index}' is not the number of a HIP device");
-                return index.parse().map(Self::Hip).map_err(wrong);
+                return index.parse().map(CalibrationTarget::Hip).map(Self::Here).map_err(wrong);
             }
             _ if device == "cuda" => 0,
             Some(("cuda", index)) => {
@@ -98,145 +81,50 @@ impl FromStr for DeviceName {
             }
             _ => return Ok(Self::Profile(text.to_owned())),
         };
-        part.map_or(Ok(Self::Cuda(index)), |part| {
-            let wrong = || format!("'{part}' is not a number of multiprocessors such as 40 in cuda:0/sm40");
-            part.parse().map(|multiprocessors| Self::Part(index, multiprocessors)).map_err(|_| wrong())
-        })
+        let target = part.map_or(Ok(CalibrationTarget::Gpu(index)), |part| {
+            let wrong = |_| format!("'{part}' is not a number of multiprocessors such as 40 in cuda:0/sm40");
+            part.parse().map(|count| CalibrationTarget::GpuPart(index, count)).map_err(wrong)
+        });
+        target.map(Self::Here)
     }
 }
 
 impl fmt::Display for DeviceName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Cpu => f.pad("cpu"),
-            Self::Cuda(index) => f.pad(&format!("cuda:{index}")),
-            Self::Part(index, multiprocessors) => f.pad(&format!("cuda:{index}/sm{multiprocessors}")),
-            Self::Hip(index) => f.pad(&format!("hip:{index}")),
+            Self::Here(target) => target.fmt(f),
             Self::Profile(name) => f.pad(name),
         }
     }
 }
 
-/// The error for a profile where a device of this machine is needed.
-fn nothing_runs_on(profile: &str) -> Failure {
-    Failure::device(format!("'{profile}' is a profile and nothing can be run on it")).hinted(
-        "devices of this machine are cpu, cuda[:N], cuda[:N]/smM and hip[:N]; `sparsight devices` lists them",
-    )
-}
-
-/// A device that is here and can run things.
-#[derive(Debug)]
-pub(crate) enum OpenDevice {
-    Cpu(Box<Cpu>),
-    Cuda(Box<Cuda>),
-    Hip(Box<Hip>),
-}
-
-impl OpenDevice {
-    /// Opens a device of this machine.
-    pub(crate) fn open(name: &DeviceName) -> Result<Self, Failure> {
-        match name {
-            DeviceName::Cpu => Ok(Self::Cpu(Box::new(Cpu::new()))),
-            DeviceName::Cuda(index) => Ok(Self::Cuda(Box::new(Cuda::open(*index)?))),
-            DeviceName::Part(index, multiprocessors) => {
-                Ok(Self::Cuda(Box::new(Cuda::open_part(*index, *multiprocessors)?)))
-            }
-            DeviceName::Hip(index) => Ok(Self::Hip(Box::new(Hip::open(*index)?))),
-            DeviceName::Profile(name) => Err(nothing_runs_on(name)),
+/// The `candidates` that the device runs. A warning gives the reason for the others; it is an error if none is left.
+pub(crate) fn runnable<T: Scalar>(
+    device: &OpenDevice,
+    mut candidates: Vec<Candidate>,
+    context: &Context,
+) -> Result<Vec<Candidate>, Failure> {
+    let mut left_out = BTreeMap::new();
+    candidates.retain(|candidate| match device.of::<T>().runs(candidate.kernel) {
+        Ok(()) => true,
+        Err(why) => {
+            left_out.insert(candidate.kernel, why);
+            false
         }
+    });
+    let Some(why) = left_out.values().next() else { return Ok(candidates) };
+    if candidates.is_empty() {
+        return Err(why.clone().into());
     }
-
-    pub(crate) fn facts(&self) -> &DeviceFacts {
-        match self {
-            Self::Cpu(cpu) => cpu.facts(),
-            Self::Cuda(cuda) => cuda.facts(),
-            Self::Hip(hip) => hip.as_gpu().facts(),
-        }
-    }
-
-    /// Measures bandwidth and launch cost; a GPU's are measured when it is opened.
-    pub(crate) fn measure_rates(&mut self) {
-        if let Self::Cpu(cpu) = self {
-            cpu.measure_rates();
-        }
-    }
-
-    /// Measures from which size on the device converts faster than the host, and keeps to it; `None` of a CPU.
-    pub(crate) fn measure_conversion_threshold(&mut self) -> Result<Option<u64>, DeviceError> {
-        let from = match self {
-            Self::Cpu(_) => None,
-            Self::Cuda(cuda) => measure_conversion_threshold(cuda.as_gpu())?,
-            Self::Hip(hip) => measure_conversion_threshold(hip.as_gpu())?,
-        };
-        self.convert_from(from);
-        Ok(from)
-    }
-
-    /// Converts where the profile of this device found it faster.
-    pub(crate) fn convert_as(&mut self, known: &ProfiledDevice) {
-        self.convert_from(known.converts_from_nnz);
-    }
-
-    /// Converts on the GPU from so many non-zeros on, if that is known.
-    fn convert_from(&mut self, nnz: Option<u64>) {
-        let Some(place) = nnz.map(ConvertOn::From) else { return };
-        match self {
-            Self::Cpu(_) => {}
-            Self::Cuda(cuda) => cuda.convert_on(place),
-            Self::Hip(hip) => hip.as_gpu_mut().convert_on(place),
-        }
-    }
-
-    /// The device, for one value type.
-    pub(crate) fn of<T: Scalar>(&self) -> &dyn Device<T> {
-        match self {
-            Self::Cpu(cpu) => cpu.as_ref(),
-            Self::Cuda(cuda) => cuda.as_ref(),
-            Self::Hip(hip) => hip.as_gpu(),
-        }
-    }
-
-    /// The `candidates` that the device runs. A warning gives the reason for the others; it is an error if none is left.
-    pub(crate) fn runnable<T: Scalar>(
-        &self,
-        mut candidates: Vec<Candidate>,
-        context: &Context,
-    ) -> Result<Vec<Candidate>, Failure> {
-        let mut left_out = BTreeMap::new();
-        candidates.retain(|candidate| match self.of::<T>().runs(candidate.kernel) {
-            Ok(()) => true,
-            Err(why) => {
-                left_out.insert(candidate.kernel, why);
-                false
-            }
-        });
-        let Some(why) = left_out.values().next() else { return Ok(candidates) };
-        if candidates.is_empty() {
-            return Err(why.clone().into());
-        }
-        let names: Vec<String> = left_out.keys().map(words).collect();
-        let hint = why.hint().map(|hint| format!(": {hint}")).unwrap_or_default();
-        context.printer.warning(format_args!("without {}: {why}{hint}", names.join(", ")));
-        Ok(candidates)
-    }
-
-    /// The version of the vendor's library here, `12.6.3`; empty where there is none.
-    pub(crate) fn cusparse(&self) -> String {
-        match self {
-            Self::Cpu(_) | Self::Hip(_) => String::new(),
-            Self::Cuda(_) => vendors_library().unwrap_or_default(),
-        }
-    }
-
-    /// Returns whether `facts` are those of this device.
-    pub(crate) fn is(&self, facts: &DeviceFacts) -> bool {
-        self.facts().is_same_device(facts)
-    }
+    let names: Vec<String> = left_out.keys().map(words).collect();
+    let hint = why.hint().map(|hint| format!(": {hint}")).unwrap_or_default();
+    context.printer.warning(format_args!("without {}: {why}{hint}", names.join(", ")));
+    Ok(candidates)
 }
 
 /// A GPU of this machine.
 pub(crate) struct GpuHere {
-    pub(crate) name: DeviceName,
+    pub(crate) name: CalibrationTarget,
     pub(crate) facts: DeviceFacts,
     /// Numbers of multiprocessors that a part of it may have.
     pub(crate) parts: Result<PartSizes, DeviceError>,
@@ -245,7 +133,7 @@ pub(crate) struct GpuHere {
 /// The GPUs of this machine; an error without a driver.
 pub(crate) fn gpus_here() -> Result<Vec<GpuHere>, DeviceError> {
     let gpu = |index| {
-        let (name, facts) = (DeviceName::Cuda(index), Cuda::open(index)?.facts().clone());
+        let (name, facts) = (CalibrationTarget::Gpu(index), Cuda::open(index)?.facts().clone());
         Ok(GpuHere { name, facts, parts: Cuda::parts(index) })
     };
     (0..Cuda::count()?).map(gpu).collect()
@@ -253,7 +141,7 @@ pub(crate) fn gpus_here() -> Result<Vec<GpuHere>, DeviceError> {
 
 /// A GPU of AMD on this machine, and what opening it gave.
 pub(crate) struct HipHere {
-    pub(crate) name: DeviceName,
+    pub(crate) name: CalibrationTarget,
     pub(crate) facts: Result<DeviceFacts, DeviceError>,
 }
 
@@ -261,7 +149,7 @@ pub(crate) struct HipHere {
 pub(crate) fn hip_gpus_here() -> Result<Vec<HipHere>, DeviceError> {
     let gpu = |index| {
         let facts = Hip::open(index).map(|hip| hip.as_gpu().facts().clone());
-        HipHere { name: DeviceName::Hip(index), facts }
+        HipHere { name: CalibrationTarget::Hip(index), facts }
     };
     Ok((0..Hip::count()?).map(gpu).collect())
 }
@@ -351,18 +239,16 @@ impl ProfileFlags {
             return Profile::find(name).map_err(Failure::from);
         }
         match &self.device {
-            Some(device) if device.is_here() => {
+            Some(DeviceName::Here(device)) => {
                 let shipped = device.gpu_name()?.map(|name| Profile::shipped_for_gpu(&name));
                 match shipped.transpose()?.flatten() {
                     Some(profile) => Ok(profile),
-                    None => {
-                        calibration::find_or_measure(device.calibration_target()?, device, dtype, context)
-                    }
+                    None => calibration::find_or_measure(*device, dtype, context),
                 }
             }
-            Some(device) => Profile::find(&device.to_string()).map_err(|error| match error {
+            Some(DeviceName::Profile(device)) => Profile::find(device).map_err(|error| match error {
                 Error::NoProfile { shipped, .. } => Failure::input(format!("unknown device '{device}'"))
-                    .hinted(match meant(&device.to_string()) {
+                    .hinted(match meant(device) {
                         Some(meant) => format!("did you mean {meant}?"),
                         None => {
                             format!(
@@ -383,7 +269,7 @@ impl ProfileFlags {
     pub(crate) fn at_hand(&self, profile: Profile, open: Option<&OpenDevice>, context: &Context) -> Profile {
         let launch = match (open, &self.profile, &self.device) {
             (Some(device), ..) => Ok(device.facts().launch_s),
-            (None, None, Some(DeviceName::Cuda(index))) => {
+            (None, None, Some(DeviceName::Here(CalibrationTarget::Gpu(index)))) => {
                 Cuda::open_without_rates(*index).and_then(|gpu| gpu.launch_cost())
             }
             _ => return profile,
@@ -415,16 +301,22 @@ impl ProfileFlags {
     /// The device's facts alone: of a device that is here, nothing is measured but what opening it takes.
     pub(crate) fn facts(&self, context: &Context) -> Result<DeviceFacts, Failure> {
         match (&self.profile, &self.device) {
-            (None, Some(name)) if name.is_here() => Ok(OpenDevice::open(name)?.facts().clone()),
+            (None, Some(name @ DeviceName::Here(_))) => Ok(name.open()?.facts().clone()),
             _ => Ok(self.resolve(context, context.dtype())?.device.facts),
         }
     }
 
     /// The GPUs of this machine that may be the one of these facts.
-    fn gpus_like(facts: &DeviceFacts, kind: DeviceKind) -> Result<Vec<DeviceName>, DeviceError> {
-        Ok(match kind {
-            DeviceKind::Hip => (0..Hip::count()?).map(DeviceName::Hip).collect(),
-            _ => (0..Cuda::count()?).map(|index| DeviceName::gpu_of(facts, index)).collect(),
+    fn gpus_like(facts: &DeviceFacts) -> Result<Vec<CalibrationTarget>, DeviceError> {
+        // The whole GPU, or the part of it that the facts are of.
+        let cuda = |index| {
+            let part = CalibrationTarget::GpuPart(index, facts.multiprocessors);
+            let known = part.gpu_name().is_ok_and(|name| name.as_ref() == Some(&facts.name));
+            if known { part } else { CalibrationTarget::Gpu(index) }
+        };
+        Ok(match facts.kind {
+            DeviceKind::Hip => (0..Hip::count()?).map(CalibrationTarget::Hip).collect(),
+            _ => (0..Cuda::count()?).map(cuda).collect(),
         })
     }
 
@@ -433,9 +325,9 @@ impl ProfileFlags {
         let facts = &profile.device.facts;
         let wanted = described(facts);
         let candidates = match (&self.device, facts.kind) {
-            (Some(name), _) if name.is_here() => vec![name.clone()],
-            (_, DeviceKind::Cpu) => vec![DeviceName::Cpu],
-            (_, kind) => match Self::gpus_like(facts, kind) {
+            (Some(DeviceName::Here(target)), _) => vec![*target],
+            (_, DeviceKind::Cpu) => vec![CalibrationTarget::Processor],
+            _ => match Self::gpus_like(facts) {
                 Ok(gpus) => gpus,
                 Err(error) => {
                     let text = format!("nothing can be measured on {wanted} here: {error}");
@@ -450,9 +342,9 @@ impl ProfileFlags {
                 seen.push(format!("{name} is {own}"));
                 continue;
             }
-            let mut device = OpenDevice::open(&name)?;
-            if device.is(facts) {
-                device.convert_as(&profile.device);
+            let mut device = OpenDevice::open(name)?;
+            if device.facts().is_same_device(facts) {
+                device.convert_from(profile.device.converts_from_nnz);
                 return Ok(device);
             }
             seen.push(format!("{name} is {}", described(device.facts())));
@@ -516,14 +408,15 @@ mod tests {
 
     #[test]
     fn devices_are_told_from_profiles() {
-        assert_eq!("cpu".parse(), Ok(DeviceName::Cpu));
-        assert_eq!("cuda".parse(), Ok(DeviceName::Cuda(0)));
-        assert_eq!("cuda:3".parse(), Ok(DeviceName::Cuda(3)));
+        let here = |text: &str| text.parse::<DeviceName>().unwrap().here().unwrap();
+        assert_eq!(here("cpu"), CalibrationTarget::Processor);
+        assert_eq!(here("cuda"), CalibrationTarget::Gpu(0));
+        assert_eq!(here("cuda:3"), CalibrationTarget::Gpu(3));
         assert_eq!("nvidia-h200".parse(), Ok(DeviceName::Profile("nvidia-h200".to_owned())));
-        assert_eq!("cuda:1/sm40".parse(), Ok(DeviceName::Part(1, 40)));
-        assert_eq!("cuda/sm8".parse(), Ok(DeviceName::Part(0, 8)));
-        assert_eq!("hip".parse(), Ok(DeviceName::Hip(0)));
-        assert_eq!("hip:2".parse(), Ok(DeviceName::Hip(2)));
+        assert_eq!(here("cuda:1/sm40"), CalibrationTarget::GpuPart(1, 40));
+        assert_eq!(here("cuda/sm8"), CalibrationTarget::GpuPart(0, 8));
+        assert_eq!(here("hip"), CalibrationTarget::Hip(0));
+        assert_eq!(here("hip:2"), CalibrationTarget::Hip(2));
         assert_eq!("hipster".parse(), Ok(DeviceName::Profile("hipster".to_owned())));
         assert_eq!("runs/sm_90".parse(), Ok(DeviceName::Profile("runs/sm_90".to_owned())));
         for wrong in ["cuda:x", "cuda:0/sm", "cuda:0/sm-8", "cuda:0/smx", "cuda:0/mp8", "hip:x", "hip:0/sm8"]

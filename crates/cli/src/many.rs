@@ -1,9 +1,12 @@
 //! Commands that look at several matrices, one after the other.
 
-use crate::context::Context;
+use crate::context::{Context, with_scalar};
+use crate::csv::Layout;
 use crate::failure::{Exit, Failure};
 use crate::matrix_source::MatrixSource;
-use sparsight::matrix::{Dtype, Features};
+use crate::printer::Printer;
+use sparsight::answer::Answer;
+use sparsight::matrix::Features;
 
 /// Result of a command for several matrices.
 pub(crate) struct Looked {
@@ -39,10 +42,7 @@ pub(crate) fn structures<'s>(
     mut each: impl FnMut(&'s MatrixSource, Features) -> Result<(), Failure>,
 ) -> Result<Looked, Failure> {
     let structure = |source: &MatrixSource| -> Result<Features, Failure> {
-        Ok(match context.dtype() {
-            Dtype::F32 => Features::of(&source.load_places::<f32>(context)?),
-            Dtype::F64 | Dtype::Mixed => Features::of(&source.load_places::<f64>(context)?),
-        })
+        with_scalar!(context.dtype(), T => Ok(Features::of(&source.load_places::<T>(context)?)))
     };
     if let [source] = sources {
         each(source, structure(source)?)?;
@@ -79,4 +79,21 @@ pub(crate) fn one_by_one<M>(
         }
     }
     looked
+}
+
+/// Prints the answers about the matrices of `sources`: as comma-separated values if `csv` names their columns, the only one by itself, or
+/// several as `many`.
+pub(crate) fn show<A: Answer, M: Answer>(
+    answers: Vec<A>,
+    sources: &[MatrixSource],
+    csv: Option<&'static Layout>,
+    many: impl FnOnce(Vec<A>) -> M,
+    (out, text): (&Printer, impl FnOnce(&[A]) -> Result<(), Failure>),
+) -> Result<(), Failure> {
+    match (csv, &answers[..], sources) {
+        (Some(layout), ..) => out.csv(layout, &answers),
+        (None, [one], [_]) => out.answer(one, || text(&answers)).map(drop),
+        _ if out.is_json() => out.answer(&many(answers), || Ok(())).map(drop),
+        _ => text(&answers),
+    }
 }

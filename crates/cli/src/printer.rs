@@ -101,6 +101,21 @@ impl Printer {
         self.to_stdout(|| writeln!(anstream::stdout().lock(), "{text}"))
     }
 
+    /// Prints each of `all`, with an empty line between.
+    pub(crate) fn apart<I>(
+        &self,
+        all: impl IntoIterator<Item = I>,
+        mut print: impl FnMut(I) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        for (at, one) in all.into_iter().enumerate() {
+            if at > 0 {
+                self.line("")?;
+            }
+            print(one)?;
+        }
+        Ok(())
+    }
+
     /// Prints text as it is, such as a completion script.
     pub(crate) fn raw(&self, bytes: &[u8]) -> Result<(), Failure> {
         self.to_stdout(|| std::io::stdout().lock().write_all(bytes))

@@ -3,20 +3,16 @@
 use crate::budget::Spending;
 use crate::calibration::{self, Watch};
 use crate::context::Context;
-use crate::device_choice::OpenDevice;
 use crate::failure::Failure;
 use crate::output_file;
 use crate::printer::Printer;
 use crate::text::described;
 use sparsight::Error;
-use sparsight::bench::{Bench, Noise, bench};
-use sparsight::calibrate::{self, Benchmarked, Event, Fitted, Grid, measure_conversion};
+use sparsight::bench::Noise;
+use sparsight::calibrate::{self, Benchmarked, Event, Fitted, Grid, OpenDevice, measure_conversion};
 use sparsight::device::DeviceError;
-use sparsight::kernels::Candidate;
-use sparsight::matrix::{Csr, Features, Scalar};
 use sparsight::models::ModelName;
 use sparsight::profile::{GridName, ProfileFolder, ProfiledDevice};
-use sparsight::records::CorpusRecord;
 use sparsight_lab::{shared, write_fitted};
 use std::path::Path;
 
@@ -29,7 +25,7 @@ pub(crate) fn begin(
     context: &Context,
 ) -> Result<(), Failure> {
     if let Some(mut known) = folder.known_device(device.facts())? {
-        device.convert_as(&known);
+        device.convert_from(known.converts_from_nnz);
         if known.converts_from_nnz.is_none() {
             known.converts_from_nnz = device.measure_conversion_threshold()?;
             if known.converts_from_nnz.is_some() {
@@ -46,9 +42,8 @@ pub(crate) fn begin(
     let converts_from_nnz = device.measure_conversion_threshold()?;
     let conversion = measure_conversion(device.of::<f64>())?.into_iter().collect();
     let grid = grid.unwrap_or_default();
-    let threads = rayon::current_num_threads();
-    let now = ProfiledDevice::now(device.facts().clone(), grid, device.cusparse(), threads);
-    folder.write_device(&ProfiledDevice { conversion, converts_from_nnz, ..now })?;
+    let now = ProfiledDevice { conversion, converts_from_nnz, grid, ..device.as_profiled() };
+    folder.write_device(&now)?;
     Ok(())
 }
 
@@ -85,18 +80,6 @@ pub(crate) fn run_benchmark(
     }
     calibration::warn_failed(&counts, &context.printer);
     Ok(counts)
-}
-
-/// `candidates` on one matrix, as every corpus is measured.
-pub(crate) fn one<T: Scalar>(
-    device: &OpenDevice,
-    matrix: (&str, &Csr<T>),
-    features: &Features,
-    candidates: &[Candidate],
-    context: &Context,
-) -> Result<CorpusRecord, Failure> {
-    let how = Bench::of_a_corpus(context.seed);
-    bench(device.of(), matrix, features, candidates, &how, |_| Ok(())).map_err(Failure::from)
 }
 
 /// Fits the models to what the folder holds and writes them. The corpus that they may learn from is that whose

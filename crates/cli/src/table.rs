@@ -43,6 +43,11 @@ impl Table {
 }
 
 /// A title, as [`Table::new`] takes it, and the cell of a row below it.
+/// The cell of something that may be absent.
+pub(crate) fn cell_or(absent: &str, known: Option<impl fmt::Display>) -> String {
+    known.map_or_else(|| absent.to_owned(), |known| known.to_string())
+}
+
 type Column<'c, R> = (&'c str, &'c dyn Fn(&R) -> String);
 
 /// A table to which columns are added.

@@ -31,6 +31,18 @@ macro_rules! serialize_as_text {
     )+ };
 }
 
+/// Displays enums without data by the names that they are serialised by.
+#[macro_export]
+macro_rules! display_as_serialized {
+    ($($name:ty),+) => { $(
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                serde::Serialize::serialize(self, f)
+            }
+        }
+    )+ };
+}
+
 /// Serialises types by their text as [`serialize_as_text`], and reads what [`FromStr`](std::str::FromStr) reads.
 #[macro_export]
 macro_rules! serde_as_text {

@@ -12,6 +12,7 @@
 use crate::advise::{Advised, Why};
 use crate::{Advice, Advisor, Error, Objective, Profile};
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 use sparsight_kernels::{Candidate, DeviceFacts, strip};
 use sparsight_matrix::{Dtype, Features, Seconds};
 use std::fmt;
@@ -48,6 +49,7 @@ pub struct ComparedDevice {
 }
 
 /// A candidate on a device, beside others.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Compared {
@@ -65,13 +67,10 @@ pub struct Compared {
     #[serde(flatten)]
     pub speed: Option<Speed>,
     /// Products a second; `None` as [`Compared::time`].
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub products_per_s: Option<f64>,
     /// Products a second for each unit of price.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub products_per_s_per_price: Option<f64>,
     /// Products a joule.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub products_per_joule: Option<f64>,
 }
 

@@ -1,9 +1,9 @@
 //! `sparsight bench`: every feasible candidate run, checked and timed.
 
 use crate::args::KernelFlags;
-use crate::context::Context;
+use crate::context::{Context, with_scalar};
 use crate::csv::{CANDIDATE, Csv, CsvFlag, Layout};
-use crate::device_choice::{DeviceName, OpenDevice};
+use crate::device_choice::{DeviceName, runnable};
 use crate::earlier_bench::EarlierBench;
 use crate::failure::{Exit, Failure};
 use crate::matrix_source::{MatrixSource, matrices};
@@ -14,8 +14,8 @@ use crate::table::Table;
 use crate::text::{BOLD, candidate, described, of_bandwidth, percent, title, words};
 use crate::values::{ValuesFlag, what_it_changes};
 use sparsight::answer::{BenchAnswer, BenchedBefore, BenchedKernel, BenchedMatrix, MeasuredOutcome};
-use sparsight::bench::Noise;
-use sparsight::bench::{MeasuredOwn, bench, bench_own};
+use sparsight::bench::{MeasuredOwn, Noise, bench, bench_own};
+use sparsight::calibrate::OpenDevice;
 use sparsight::device::timing::{Caches, StoppingRule};
 use sparsight::device::{Device, DeviceError};
 use sparsight::kernels::{Candidate, DeviceFacts, OwnKernel};
@@ -95,23 +95,20 @@ struct Running {
 
 impl Bench {
     pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
-        match context.dtype() {
-            Dtype::F32 => self.run_as::<f32>(context),
-            Dtype::F64 | Dtype::Mixed => self.run_as::<f64>(context),
-        }
+        with_scalar!(context.dtype(), T => self.run_as::<T>(context))
     }
 
     fn run_as<T: Scalar>(&self, context: &Context) -> Result<Exit, Failure> {
         let sources = self.order.of_all(MatrixSource::batch(&self.paths, &context.printer)?);
         let own = read_kernels(&self.kernel_file, T::DTYPE)?;
         let before = self.compare.as_deref().map(EarlierBench::read).transpose()?;
-        let mut device = OpenDevice::open(&self.device.clone().unwrap_or_else(DeviceName::best_here))?;
+        let mut device = self.device.clone().unwrap_or_else(DeviceName::best_here).open()?;
         refuse_cpu(&own, device.facts())?;
         let noise = Noise::before(device.facts().kind);
         device.measure_rates();
         context.interrupt.listen();
         let candidates = self.kernels.candidates(device.facts().kind, T::DTYPE)?;
-        let mut candidates = device.runnable::<T>(candidates, context)?;
+        let mut candidates = runnable::<T>(&device, candidates, context)?;
         let mixed = self.values.candidates(&candidates, T::DTYPE, device.facts().kind)?;
         let also = (!mixed.is_empty()).then_some(Dtype::Mixed);
         self.kernels
@@ -223,15 +220,10 @@ impl Bench {
             return Ok(any);
         }
         context.printer.answer(&answer, || {
-            for (index, measured) in whole.matrices.iter().enumerate() {
-                if index > 0 {
-                    context.printer.line("")?;
-                }
-                let warmth = if self.cold { "cold" } else { "warm" };
-                let heading = format!("{BOLD}{}{BOLD:#}   {dtype}   {warmth}", described(facts));
-                show_one(measured, before.is_some(), &heading, context)?;
-            }
-            Ok(())
+            let warmth = if self.cold { "cold" } else { "warm" };
+            let heading = format!("{BOLD}{}{BOLD:#}   {dtype}   {warmth}", described(facts));
+            let each = |measured| show_one(measured, before.is_some(), &heading, context);
+            context.printer.apart(&whole.matrices, each)
         })?;
         Ok(any)
     }

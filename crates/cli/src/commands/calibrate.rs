@@ -67,7 +67,7 @@ pub(crate) fn by_hand(
     reference: Option<&str>,
     context: &Context,
 ) -> Result<Exit, Failure> {
-    let mut device = CalibratedDevice::open(device.calibration_target()?)?;
+    let mut device = CalibratedDevice::open(device.here()?)?;
     let folder = empty_enough(output)?;
     let is_processor = device.facts().kind == DeviceKind::Cpu;
     if let Some(reference) = reference.filter(|_| is_processor) {

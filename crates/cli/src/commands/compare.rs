@@ -4,14 +4,14 @@ mod given;
 mod gpus;
 
 use crate::args::{KernelFlags, ModelFlags, block, kernel, products};
-use crate::context::Context;
+use crate::context::{Context, with_scalar};
 use crate::csv::{CANDIDATE, CsvFlag, Layout, PREDICTED};
 use crate::device_choice::{DeviceName, ProfileFlags};
 use crate::failure::{Exit, Failure};
 use crate::links;
 use crate::many::structures;
 use crate::matrix_source::{MatrixSource, matrices};
-use crate::table::{Columns, Table};
+use crate::table::{Columns, Table, cell_or};
 use crate::text::{
     BOLD, assumed, between, candidate, counted, described, grouped, known_from, matrices, title,
 };
@@ -154,10 +154,9 @@ impl Compare {
             .map(|(profile, (price, power_w))| Contender { profile, price, power_w })
             .collect();
         if !self.gpus.is_empty() {
-            return match (sources.as_slice(), dtype) {
-                ([one], Dtype::F32) => self.run_gpus::<f32>(one, &contenders, context),
-                ([one], _) => self.run_gpus::<f64>(one, &contenders, context),
-                (more, _) => Err(Failure::one_matrix("--gpus", more.len())),
+            return match sources.as_slice() {
+                [one] => with_scalar!(dtype, T => self.run_gpus::<T>(one, &contenders, context)),
+                more => Err(Failure::one_matrix("--gpus", more.len())),
             };
         }
         let (mut weighted, mut found) = (Vec::new(), Vec::new());
@@ -328,7 +327,6 @@ impl Compare {
     fn table<'a>(&self, names_matrices: bool, rows: impl IntoIterator<Item = Row<'a>>) -> Table {
         let of =
             |one: Option<&Compared>, cell: &dyn Fn(&Compared) -> String| one.map_or_else(String::new, cell);
-        let number = |number: Option<f64>| number.map_or_else(|| "?".to_owned(), readable);
         let in_all = |one: &Compared| one.in_all(self.iterations?.get());
         let columns = Columns::of(rows)
             .with_if(
@@ -341,7 +339,7 @@ impl Compare {
             .with([
                 ("<device", &|(_, device, _)| device.to_string()),
                 ("<candidate", &|(.., one)| {
-                    one.map_or_else(|| "not possible".to_owned(), |one| candidate(&one.advised.candidate))
+                    cell_or("not possible", one.map(|one| candidate(&one.advised.candidate)))
                 }),
                 ("predicted", &|(.., one)| of(*one, &|one| one.advised.prediction.time.to_string())),
                 ("90 % between", &|(.., one)| {
@@ -351,15 +349,13 @@ impl Compare {
             ])
             .with_if(
                 self.iterations.is_some(),
-                [("in all", &|(.., one)| {
-                    of(*one, &|one| in_all(one).map_or_else(|| "?".to_owned(), |all| all.to_string()))
-                })],
+                [("in all", &|(.., one)| of(*one, &|one| cell_or("?", in_all(one))))],
             )
             .with([
                 ("speed", &|(.., one)| {
-                    of(*one, &|one| one.speed.map_or_else(|| "?".to_owned(), |s| format!("{:.2}", s.ratio)))
+                    of(*one, &|one| cell_or("?", one.speed.map(|s| format!("{:.2}", s.ratio))))
                 }),
-                ("products/s", &|(.., one)| of(*one, &|one| number(one.products_per_s))),
+                ("products/s", &|(.., one)| of(*one, &|one| cell_or("?", one.products_per_s.map(readable)))),
             ]);
         self.with_worth(columns, |(.., one)| {
             one.map(|one| [one.products_per_s_per_price, one.products_per_joule])
@@ -368,10 +364,8 @@ impl Compare {
 
     /// Adds what a product is worth, where prices and power are given: products a second for a unit of price, and products a joule.
     fn with_worth<R>(&self, columns: Columns<R>, of: impl Fn(&R) -> Option<[Option<f64>; 2]>) -> Table {
-        let cell = |row: &R, at: usize| {
-            let number = |number: Option<f64>| number.map_or_else(|| "?".to_owned(), readable);
-            of(row).map_or_else(String::new, |worth| number(worth[at]))
-        };
+        let cell =
+            |row: &R, at: usize| cell_or("", of(row).map(|worth| cell_or("?", worth[at].map(readable))));
         let per_price = format!("products/s a {}", self.unit);
         columns
             .with_if(!self.price.is_empty(), [(&per_price, &|row| cell(row, 0))])

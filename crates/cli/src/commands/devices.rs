@@ -1,15 +1,13 @@
 //! `sparsight devices`: what is here, and with `--report` whether it computes what it should.
 
 use crate::context::Context;
-use crate::device_choice::{
-    DeviceName, GpuHere, HipHere, LinkedGpus, OpenDevice, gpus_here, hip_gpus_here, nvrtc, vendors_library,
-};
+use crate::device_choice::{GpuHere, HipHere, LinkedGpus, gpus_here, hip_gpus_here, nvrtc, vendors_library};
 use crate::failure::{Exit, Failure};
 use crate::table::Table;
 use crate::text::{BOLD, described};
 use sparsight::Profile;
 use sparsight::answer::{DeviceHere, DeviceSummary, DevicesAnswer, KernelTrial, NoCuda};
-use sparsight::calibrate::cpu_calibration_folder;
+use sparsight::calibrate::{CalibrationTarget, OpenDevice, cpu_calibration_folder};
 use sparsight::device::{Device, DeviceError, check, random_x};
 use sparsight::kernels::{Candidate, Format, Kernel, every_candidate};
 use sparsight::matrix::gallery::Recipe;
@@ -34,10 +32,10 @@ const REPORTED: [&str; 4] =
 
 impl Args {
     pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
-        let cpu = OpenDevice::open(&DeviceName::Cpu)?.facts().clone();
+        let cpu = OpenDevice::open(CalibrationTarget::Processor)?.facts().clone();
         let cached = cpu_calibration_folder(&cpu).filter(|folder| Profile::load(folder).is_ok());
         let mut here = vec![DeviceHere {
-            id: DeviceName::Cpu.to_string(),
+            id: CalibrationTarget::Processor.to_string(),
             facts: cpu,
             profile: cached.map(|folder| folder.display().to_string()),
             parts: Vec::new(),
@@ -112,10 +110,10 @@ impl Args {
 }
 
 /// Trials on these GPUs of every kernel whose name begins with one of `kernels`; of all if that is empty.
-fn trials(gpus: &[DeviceName], kernels: &[String]) -> Result<Vec<KernelTrial>, Failure> {
+fn trials(gpus: &[CalibrationTarget], kernels: &[String]) -> Result<Vec<KernelTrial>, Failure> {
     let mut all = Vec::new();
     for name in gpus {
-        let device = OpenDevice::open(name)?;
+        let device = OpenDevice::open(*name)?;
         let matrices: Vec<Csr<f64>> = REPORTED
             .iter()
             .map(|recipe| recipe.parse::<Recipe>().expect("a recipe").generate().expect("a small matrix"))

@@ -1,20 +1,20 @@
 //! `sparsight info`: a matrix' structure and its size in every format.
 
-use crate::context::Context;
+use crate::context::{Context, with_scalar};
 use crate::csv::{CsvFlag, Layout};
 use crate::device_choice::ProfileFlags;
 use crate::failure::{Exit, Failure};
-use crate::many::structures;
+use crate::many::{show, structures};
 use crate::matrix_source::{MatrixSource, matrices};
 use crate::output_file;
 use crate::printer::Printer;
 use crate::reordering::OrderFlags;
 use crate::report::figure;
-use crate::table::Table;
+use crate::table::{Table, cell_or};
 use crate::terminal_plot;
 use crate::text::{counted, grouped, percent, title, words};
 use sparsight::answer::{FormatSize, InfoAnswer, InfoManyAnswer, Structure};
-use sparsight::matrix::{Dtype, Features, Limits, Locality, Scalar};
+use sparsight::matrix::{Features, Limits, Locality, Scalar};
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
@@ -71,10 +71,8 @@ impl Info {
             return Err(Failure::one_matrix("--svg", sources.len()));
         }
         if let ([source], false) = (&sources[..], self.csv.csv) {
-            let (features, structure, spy) = match context.dtype() {
-                Dtype::F32 => self.looked_at::<f32>(source, context)?,
-                Dtype::F64 | Dtype::Mixed => self.looked_at::<f64>(source, context)?,
-            };
+            let (features, structure, spy) =
+                with_scalar!(context.dtype(), T => self.looked_at::<T>(source, context))?;
             let answer = InfoAnswer::of(source.title(), features, context.dtype(), &limits);
             let answer = InfoAnswer { structure: Some(structure), ..answer };
             out.answer(&answer, || {
@@ -93,12 +91,8 @@ impl Info {
             matrices.push(InfoAnswer::of(source.title(), features, context.dtype(), &limits));
             Ok(())
         })?;
-        if self.csv.csv {
-            out.csv(&TABLE, &matrices)?;
-        } else {
-            let answer = InfoManyAnswer { matrices };
-            out.answer(&answer, || out.line(lines(&answer)))?;
-        }
+        let many = |matrices| InfoManyAnswer { matrices };
+        show(matrices, &sources, self.csv.csv.then_some(&TABLE), many, (out, |all| out.line(lines(all))))?;
         looked.exit(true, "looked at")
     }
 
@@ -132,8 +126,8 @@ fn print_pictures(answer: &InfoAnswer, spy: &[String], out: &Printer) -> Result<
 }
 
 /// A line a matrix.
-fn lines(answer: &InfoManyAnswer) -> Table {
-    let all = answer.matrices.iter().map(|InfoAnswer { matrix, features, .. }| (matrix, features));
+fn lines(answers: &[InfoAnswer]) -> Table {
+    let all = answers.iter().map(|InfoAnswer { matrix, features, .. }| (matrix, features));
     Table::of(
         all,
         [
@@ -186,20 +180,23 @@ fn distances(f: &Features) -> String {
 
 fn print_formats(answer: &InfoAnswer, device: &str, out: &Printer) -> Result<(), Failure> {
     let (bytes, on) = (format!("bytes, {}", answer.dtype), format!("~on {device}"));
-    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
-    let infeasible = |why: &String| format!("not possible: {why}");
     out.line(Table::of(
         &answer.formats,
         [
             ("<format", &|of| words(of.format)),
-            (&bytes, &|of| or_dash(of.size.map(|size| size.bytes.to_string()))),
+            (&bytes, &|of| cell_or("-", of.size.map(|size| size.bytes))),
             ("a non-zero", &|of| {
-                or_dash(of.size.and_then(|size| size.bytes_a_non_zero).map(|bytes| format!("{bytes:.1}")))
+                cell_or(
+                    "-",
+                    of.size.and_then(|size| size.bytes_a_non_zero).map(|bytes| format!("{bytes:.1}")),
+                )
             }),
-            ("of csr", &|of| or_dash(of.size.map(|size| format!("{:.2}", size.of_csr)))),
-            ("entries stored", &|of| or_dash(of.size.map(|size| grouped(size.stored)))),
-            ("of non-zeros", &|of| or_dash(of.size.map(|size| format!("{:.2}", size.stored_of_nnz)))),
-            (&on, &|of| of.infeasible.as_ref().map_or_else(|| "possible".to_owned(), infeasible)),
+            ("of csr", &|of| cell_or("-", of.size.map(|size| format!("{:.2}", size.of_csr)))),
+            ("entries stored", &|of| cell_or("-", of.size.map(|size| grouped(size.stored)))),
+            ("of non-zeros", &|of| cell_or("-", of.size.map(|size| format!("{:.2}", size.stored_of_nnz)))),
+            (&on, &|of| {
+                cell_or("possible", of.infeasible.as_ref().map(|why| format!("not possible: {why}")))
+            }),
         ],
     ))
 }

@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::device_choice::ProfileFlags;
 use crate::failure::{Exit, Failure};
 use crate::printer::Printer;
-use crate::table::Table;
+use crate::table::{Table, cell_or};
 use crate::text::{self, BOLD, described, grouped, words};
 use sparsight::answer::{KernelSourceAnswer, KernelsAnswer};
 use sparsight::kernels::{Candidate, DeviceFacts, Kernel, Selection, every_candidate};
@@ -101,8 +101,8 @@ fn print(answer: &KernelsAnswer, named: bool, facts: &DeviceFacts, out: &Printer
         [
             ("<kernel", &|one| if one.retired { format!("({})", words(&one.id)) } else { words(&one.id) }),
             ("<format", &|one| words(one.format)),
-            ("threads a row", &|one| one.threads_per_row.map_or_else(String::new, |n| n.to_string())),
-            (&title, &|one| one.strip.map_or_else(String::new, grouped)),
+            ("threads a row", &|one| cell_or("", one.threads_per_row)),
+            (&title, &|one| cell_or("", one.strip.map(grouped))),
             ("<", &|one| one.strip_unit.unwrap_or("vendor's library").to_owned()),
         ],
     ))?;

@@ -20,7 +20,7 @@ use crate::args::Global;
 use crate::context::Context;
 use crate::failure::{Exit, Failure};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser};
 use std::ffi::OsString;
 use std::fmt::Write;
 
@@ -48,25 +48,47 @@ sheet NAME.toml (docs/profile-format.md). A GPU without a profile is calibrated.
   sparsight advise A.mtx --iterations 1000
   sparsight advise A.mtx --device cpu --verify";
 
-/// Command of the program.
-#[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    Advise(advise::Advise),
-    Compare(compare::Compare),
-    Plan(plan::Plan),
-    Report(report::Report),
-    Rules(rules::Rules),
-    Run(run::Run),
-    Bench(bench::Bench),
-    Calibrate(calibrate::Calibrate),
-    Profiles(profiles::Profiles),
-    Info(info::Info),
-    /// List the processor, the GPUs and the profiles
-    Devices(devices::Args),
-    Kernels(kernels::Kernels),
-    Gallery(gallery::Gallery),
-    Lab(lab::Lab),
-    Completions(completions::Completions),
+/// An enum of commands, and how one is run.
+macro_rules! commands {
+    ($(#[$of_all:meta])* $visible:vis enum $name:ident { $($(#[$of_one:meta])* $command:ident($flags:ty),)+ }) => {
+        $(#[$of_all])*
+        #[derive(Debug, clap::Subcommand)]
+        $visible enum $name {
+            $($(#[$of_one])* $command($flags),)+
+        }
+
+        impl $name {
+            /// Runs the command.
+            $visible fn run(&self, context: &Context) -> Result<Exit, Failure> {
+                match self {
+                    $(Self::$command(command) => command.run(context),)+
+                }
+            }
+        }
+    };
+}
+use commands;
+
+commands! {
+    /// Command of the program.
+    pub(crate) enum Command {
+        Advise(advise::Advise),
+        Compare(compare::Compare),
+        Plan(plan::Plan),
+        Report(report::Report),
+        Rules(rules::Rules),
+        Run(run::Run),
+        Bench(bench::Bench),
+        Calibrate(calibrate::Calibrate),
+        Profiles(profiles::Profiles),
+        Info(info::Info),
+        /// List the processor, the GPUs and the profiles
+        Devices(devices::Args),
+        Kernels(kernels::Kernels),
+        Gallery(gallery::Gallery),
+        Lab(lab::Lab),
+        Completions(completions::Completions),
+    }
 }
 
 /// Headings of `--help`, and the commands below each.
@@ -125,27 +147,6 @@ fn grouped(mut command: clap::Command) -> clap::Command {
 }
 
 impl Command {
-    /// Runs the command.
-    pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
-        match self {
-            Self::Advise(advise) => advise.run(context),
-            Self::Compare(compare) => compare.run(context),
-            Self::Plan(plan) => plan.run(context),
-            Self::Report(report) => report.run(context),
-            Self::Rules(rules) => rules.run(context),
-            Self::Run(run) => run.run(),
-            Self::Bench(bench) => bench.run(context),
-            Self::Calibrate(calibrate) => calibrate.run(context),
-            Self::Profiles(profiles) => profiles.run(context),
-            Self::Info(info) => info.run(context),
-            Self::Devices(args) => args.run(context),
-            Self::Kernels(kernels) => kernels.run(context),
-            Self::Gallery(gallery) => gallery.run(context),
-            Self::Lab(lab) => lab.run(context),
-            Self::Completions(completions) => completions.run(context),
-        }
-    }
-
     /// Returns whether values that a file does not store are drawn at random.
     pub(crate) fn random_values(&self) -> bool {
         match self {

@@ -1,11 +1,11 @@
 //! `sparsight profiles`: shared profiles of other machines, examined before they are used.
 
+use super::commands;
 use crate::context::Context;
 use crate::failure::{Exit, Failure};
 use crate::output_file;
-use crate::table::Table;
+use crate::table::{Table, cell_or};
 use crate::text::{percent, shown};
-use clap::Subcommand;
 use sparsight::Profile;
 use sparsight::matrix::io::read_regular;
 use sparsight::profile::{ProfileFolder, folders_of_user};
@@ -26,10 +26,11 @@ pub(crate) struct Profiles {
     command: ProfilesCommand,
 }
 
-#[derive(Debug, Subcommand)]
-enum ProfilesCommand {
-    Add(Add),
-    Index(Index),
+commands! {
+    enum ProfilesCommand {
+        Add(Add),
+        Index(Index),
+    }
 }
 
 /// Examine a shared profile, and use it from then on
@@ -59,10 +60,7 @@ struct Index {
 
 impl Profiles {
     pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
-        match &self.command {
-            ProfilesCommand::Add(add) => add.run(context),
-            ProfilesCommand::Index(index) => index.run(context),
-        }
+        self.command.run(context)
     }
 }
 
@@ -177,7 +175,7 @@ fn print(profiles: &[IndexedProfile], context: &Context) -> Result<(), Failure> 
             ("best / chosen", &|(_, quality)| format!("{:.3}", quality.best_over_chosen)),
             ("best / fixed", &|(_, quality)| format!("{:.3}", quality.best_over_fixed)),
             ("median error", &|(_, quality)| percent(quality.median_error)),
-            ("in interval", &|(_, quality)| quality.covered.map_or_else(|| "-".to_owned(), percent)),
+            ("in interval", &|(_, quality)| cell_or("-", quality.covered.map(percent))),
         ],
     ))
 }

@@ -1,5 +1,6 @@
 //! `sparsight run`: a program whose sparse products sparsight makes faster.
 
+use crate::context::Context;
 use crate::failure::{Exit, Failure};
 use sparsight::bindings::own_folder;
 use std::env;
@@ -34,7 +35,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    pub(crate) fn run(&self) -> Result<Exit, Failure> {
+    pub(crate) fn run(&self, _: &Context) -> Result<Exit, Failure> {
         let library = library()?;
         let mut preload = library.clone().into_os_string();
         if let Some(before) = env::var_os("LD_PRELOAD").filter(|before| !before.is_empty()) {

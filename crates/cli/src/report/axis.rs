@@ -1,6 +1,6 @@
 //! A logarithmic axis: places of values, and ticks.
 
-use crate::svg::{Anchor, Svg};
+use crate::svg::{Anchor, Svg, inside};
 
 /// Least and largest of positive values.
 pub(super) fn range(values: impl IntoIterator<Item = f64>) -> (f64, f64) {
@@ -34,6 +34,18 @@ impl Axis {
             svg.line("grid", (left, at), (right, at));
             svg.text("tick", (left - 6.0, at + 4.0), Anchor::End, &tick.said(unit));
         }
+    }
+
+    /// Draws the grid of a picture in which this axis goes to the right and `y` upwards, with labels and the name of this axis.
+    pub(super) fn draw_grid(&self, y: &Self, svg: &mut Svg, [unit, unit_of_y]: [&str; 2], name: &str) {
+        let ((left, right), (bottom, top)) = (self.places, y.places);
+        for tick in self.ticks(4) {
+            let (at, said) = (self.at(tick.value()), tick.said(unit));
+            svg.line("grid", (at, top), (at, bottom));
+            svg.text("tick", (inside(at, &said), bottom + 16.0), Anchor::Middle, &said);
+        }
+        y.draw_lines(svg, (left, right), 6, unit_of_y);
+        svg.text("tick", (f64::midpoint(left, right), bottom + 32.0), Anchor::Middle, name);
     }
 
     /// Ticks at powers of ten, at most `most` of them; also at 3 times these on an axis with fewer than two.

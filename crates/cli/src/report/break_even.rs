@@ -46,13 +46,7 @@ pub(super) fn panel(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<Panel>
     let y = Axis { values: (least / 1.5, most * 1.5), places: (BOTTOM, TOP) };
 
     let mut svg = Svg::new(HEIGHT);
-    for tick in x.ticks(4) {
-        let at = x.at(tick.value());
-        svg.line("grid", (at, TOP), (at, BOTTOM));
-        svg.text("tick", (at, BOTTOM + 16.0), Anchor::Middle, &tick.said(""));
-    }
-    y.draw_lines(&mut svg, (LEFT, RIGHT), 6, "s");
-    svg.text("tick", (f64::midpoint(LEFT, RIGHT), HEIGHT - 4.0), Anchor::Middle, "products");
+    x.draw_grid(&y, &mut svg, ["", "s"], "products");
     let mut labels = Labels::default();
     let mut mark = |svg: &mut Svg, products: u64, class: &str, text: &str| {
         let at = x.at(products as f64);

@@ -41,19 +41,7 @@ pub(super) fn panel(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<Panel>
     let y = Axis { values: (slowest / 3.0, fastest * 3.0), places: (BOTTOM, TOP) };
 
     let mut svg = Svg::new(HEIGHT);
-    for tick in x.ticks(4) {
-        let at = x.at(tick.value());
-        svg.line("grid", (at, TOP), (at, BOTTOM));
-        let said = tick.said("B");
-        svg.text("tick", (inside(at, &said), BOTTOM + 16.0), Anchor::Middle, &said);
-    }
-    y.draw_lines(&mut svg, (LEFT, RIGHT), 6, "B/s");
-    svg.text(
-        "tick",
-        (f64::midpoint(LEFT, RIGHT), HEIGHT - 4.0),
-        Anchor::Middle,
-        "bytes that a product cannot avoid moving",
-    );
+    x.draw_grid(&y, &mut svg, ["B", "B/s"], "bytes that a product cannot avoid moving");
     let mut labels = Labels::default();
     if let Some(cache) = cache {
         svg.line("mark", (x.at(cache), TOP), (x.at(cache), BOTTOM));

@@ -1,6 +1,6 @@
 //! Bad flags, broken files, missing devices: the message, the hint and the exit code.
 
-use crate::support::{json, made_up_profile, run, sparsight, spawn, wait_for_lines};
+use crate::support::{assert_exit, json, made_up_profile, run, sparsight, spawn, wait_for_lines};
 use insta::assert_snapshot;
 use std::process::Child;
 use std::time::Duration;
@@ -35,7 +35,7 @@ fn an_unknown_generator_is_an_error_with_the_known_ones() {
 fn an_unknown_device_is_no_profile() {
     let dir = tempfile::tempdir().unwrap();
     let out = run(dir.path(), &["advise", "gallery:stencil2d,n=10", "--device", "abacus"]);
-    assert!(out.starts_with("exit code: 2") && out.contains("error: unknown device 'abacus'"), "{out}");
+    assert_exit(&out, 2, "error: unknown device 'abacus'");
     assert!(out.contains("\n\nhint: a device is cpu"), "{out}");
 }
 
@@ -59,7 +59,7 @@ fn gpus_are_nvidias_and_names_of_others_are_told_so() {
             let out = run(dir.path(), &words);
             let says =
                 format!("error: '{name}' is the name of a GPU of {vendor}: profiles are of NVIDIA's today");
-            assert!(out.starts_with("exit code: 2") && out.contains(&says), "{out}");
+            assert_exit(&out, 2, &says);
             assert!(out.contains("hint: ") && out.contains("nvidia-h200 answers for an H200"), "{out}");
         }
     }
@@ -87,7 +87,7 @@ fn a_data_sheet_in_other_units_or_of_another_vendors_gpu_is_refused_with_its_lin
     ] {
         std::fs::write(dir.path().join("odd.toml"), SHEET.replace(from, to)).unwrap();
         let out = run(dir.path(), &["advise", "gallery:stencil2d,n=10", "--device", "odd.toml"]);
-        assert!(out.starts_with("exit code: 2") && out.contains(says), "{out}");
+        assert_exit(&out, 2, says);
     }
 }
 
@@ -205,10 +205,7 @@ fn impossible_comparisons_are_refused_with_a_hint() {
         run(dir.path(), &[&["compare", "gallery:stencil2d,n=10", "--devices"], more].concat())
     };
     let stranger = compare(&["made-up", "--price", "other=1"]);
-    assert!(
-        stranger.starts_with("exit code: 2") && stranger.contains("hint: compared are made-up"),
-        "{stranger}"
-    );
+    assert_exit(&stranger, 2, "hint: compared are made-up");
     let lacking = compare(&["nvidia-h200,made-up", "--dtype", "f32"]);
     assert!(lacking.starts_with("exit code: 2"), "{lacking}");
     let command =
@@ -223,7 +220,7 @@ fn impossible_comparisons_are_refused_with_a_hint() {
 fn a_profile_of_another_device_is_not_written_over() {
     let dir = made_up_profile();
     let out = run(dir.path(), &["lab", "profile", "--device", "cpu", "-o", "made-up"]);
-    assert!(out.starts_with("exit code: 2") && out.contains("is a profile of Made-up GPU, not of"), "{out}");
+    assert_exit(&out, 2, "is a profile of Made-up GPU, not of");
 }
 
 #[test]
@@ -253,17 +250,17 @@ fn a_machine_without_a_gpu_says_so_and_what_to_do() {
         return;
     }
     let out = run(dir.path(), &["bench", "gallery:stencil2d,n=10", "--device", "cuda:0"]);
-    assert!(out.starts_with("exit code: 3") && out.contains("\n\nhint: "), "{out}");
+    assert_exit(&out, 3, "\n\nhint: ");
 }
 
 #[test]
 fn training_on_unknown_prefixes_names_the_known_ones() {
     let dir = made_up_profile();
     let none = run(dir.path(), &["lab", "fit", "made-up", "--train", "z/"]);
-    assert!(none.starts_with("exit code: 2") && none.contains("hint: the profile holds no corpus"), "{none}");
+    assert_exit(&none, 2, "hint: the profile holds no corpus");
     crate::support::add_corpus(&dir.path().join("made-up"), &[("a/grid", "gallery:stencil2d,n=20", 1.0)]);
     let other = run(dir.path(), &["lab", "fit", "made-up", "--train", "z/"]);
-    assert!(other.starts_with("exit code: 2") && other.contains("hint: the corpus holds a/"), "{other}");
+    assert_exit(&other, 2, "hint: the corpus holds a/");
 }
 
 #[test]
@@ -375,10 +372,7 @@ fn the_former_name_of_a_lab_command_says_where_it_is() {
         assert_eq!((&object["error"], &object["hint"]), (&error.into(), &hint.into()));
         assert_eq!((&object["schema"], &object["exit_code"]), (&"sparsight/error/1".into(), &2.into()));
         let help = run(dir.path(), &["lab", name, "--help"]);
-        assert!(
-            help.starts_with("exit code: 0") && help.contains(&format!("Usage: sparsight lab {name} ")),
-            "{help}"
-        );
+        assert_exit(&help, 0, &format!("Usage: sparsight lab {name} "));
     }
     let unknown = run(dir.path(), &["judge", "made-up"]);
     assert!(
@@ -396,6 +390,6 @@ fn a_number_of_rows_or_threads_begins_with_1() {
         &["info", "a", "-j", "many"],
     ] {
         let out = run(dir.path(), flags);
-        assert!(out.starts_with("exit code: 2") && out.contains("is not a whole number from 1 on"), "{out}");
+        assert_exit(&out, 2, "is not a whole number from 1 on");
     }
 }

@@ -1,7 +1,7 @@
 //! `calibrate`, data sheets and profiles that answer with another device's predictions, from what two shipped GPUs have measured.
 //! The whole calibration of a processor is in `scripts/test-end-to-end`, by a release build: it takes a minute in a debug build.
 
-use crate::support::{json, made_up_profile, run, sparsight, spawn};
+use crate::support::{assert_exit, json, made_up_profile, run, sparsight, spawn};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -54,7 +54,7 @@ fn impossible_calibrations_are_refused_with_a_hint() {
     for more in ["--budget 9s", "--max-bytes 1GB", "--share p.tar.gz", "--row-lengths constant"] {
         let flags = ["lab", "profile", "--quick", "--device", "cpu", "-o", "p"].into_iter();
         let text = run(dir.path(), &flags.chain(more.split(' ')).collect::<Vec<_>>());
-        assert!(text.starts_with("exit code: 2") && text.contains("cannot be used with"), "{text}");
+        assert_exit(&text, 2, "cannot be used with");
     }
     refused(&["calibrate", "--recorded", "tesla", "-o", "p"], "nvidia-h200");
     let reference = ["calibrate", "--recorded", "nvidia-h100", "-o", "p", "--reference"];

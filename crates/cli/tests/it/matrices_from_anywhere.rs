@@ -1,7 +1,7 @@
 //! Standard input, pipes, files without a telling extension, and unused values.
 #![cfg(unix)]
 
-use crate::support::{made_up_profile, run, sparsight};
+use crate::support::{assert_exit, made_up_profile, run, sparsight};
 use std::fs;
 use std::io::Write;
 use std::path::Path;
@@ -69,7 +69,7 @@ fn a_named_pipe_is_read_and_a_pipe_in_a_folder_is_skipped() {
     fs::write(path.join("folder/a.mtx"), MATRIX).unwrap();
     assert!(Command::new("mkfifo").arg(path.join("folder/b.mtx")).status().unwrap().success());
     let out = run(path, &["advise", "folder", "--profile", "made-up"]);
-    assert!(out.starts_with("exit code: 1") && out.contains("not a regular file"), "{out}");
+    assert_exit(&out, 1, "not a regular file");
 }
 
 #[test]
@@ -101,10 +101,7 @@ fn an_endless_device_is_refused_at_once() {
     let dir = made_up_profile();
     for device in ["/dev/zero", "/dev/urandom"] {
         let out = run(dir.path(), &["advise", device, "--profile", "made-up"]);
-        assert!(
-            out.starts_with("exit code: 2") && out.contains("this is no matrix file that is known"),
-            "{out}"
-        );
+        assert_exit(&out, 2, "this is no matrix file that is known");
     }
 }
 

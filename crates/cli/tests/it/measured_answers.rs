@@ -1,6 +1,6 @@
 //! Commands that measure, on the processor of this machine, with every measured number blanked.
 
-use crate::support::{blanked, json, run, sparsight};
+use crate::support::{assert_exit, blanked, json, run, sparsight};
 use insta::assert_snapshot;
 
 #[test]
@@ -79,7 +79,7 @@ fn a_processor_is_profiled_fitted_measured_evaluated_and_advised_on() {
     }
     assert!(advice["next_run"]["gain_s"].as_f64().unwrap() >= 0.0, "{advice}");
     let text = run(path, &advise);
-    assert!(text.starts_with("exit code: 0") && text.contains("measured / predicted"), "{text}");
+    assert_exit(&text, 0, "measured / predicted");
     assert!(text.contains("\nMeasured: ") && text.contains(" is the fastest of "), "{text}");
     let plan = ["plan", "gallery:stencil2d,n=60", "--profile", "p", "--run", "--jobs", "2"];
     let singles = |flags: &[&str]| {
@@ -132,7 +132,7 @@ fn cuts_that_were_run_teach_what_cutting_costs() {
     let others = ["plan", matrices[0], "broken.mtx", "gallery:banded,n=20,band=1"];
     let flags = "--profile p --model strip --strips 7 --run --cut --record --jobs 2 --execution fused";
     let text = run(path, &[&others[..], &flags.split(' ').collect::<Vec<_>>()].concat());
-    assert!(text.starts_with("exit code: 1") && text.contains("warning: skipped: broken.mtx"), "{text}");
+    assert_exit(&text, 1, "warning: skipped: broken.mtx");
     assert!(text.contains("1 cut added to p/cuts.jsonl, 0 known before"), "{text}");
 
     let cut_once = ["plan", matrices[0], "--profile", "p", "--model", "strip", "--strips", "4", "--cut"];
@@ -273,10 +273,7 @@ fn a_bench_is_exported_and_compared_with_an_earlier_one() {
     for (name, content) in [("a.json", "no"), ("b.json", "{\"schema\": \"sparsight/info/1\"}")] {
         std::fs::write(path.join(name), content).unwrap();
         let out = run(path, &[&bench[..], &["--compare", name]].concat());
-        assert!(
-            out.starts_with("exit code: 2") && out.contains("hint: `sparsight bench A.mtx --json"),
-            "{out}"
-        );
+        assert_exit(&out, 2, "hint: `sparsight bench A.mtx --json");
     }
 }
 
@@ -287,6 +284,6 @@ fn a_bench_of_a_folder_skips_unreadable_files() {
     let bench =
         ["bench", "broken.mtx", "gallery:banded,n=50", "--device", "cpu", "--quick", "--kernel", "coo"];
     let out = run(dir.path(), &bench);
-    assert!(out.starts_with("exit code: 1") && out.contains("skipped: broken.mtx:1:1"), "{out}");
+    assert_exit(&out, 1, "skipped: broken.mtx:1:1");
     assert!(out.contains("gallery:banded,n=50   50 x 50"), "{out}");
 }

@@ -1,6 +1,6 @@
 //! Profiles and records that say what cannot be: refused with the place, or left out and counted; never learned from.
 
-use crate::support::{json, lines, made_up_profile, run};
+use crate::support::{assert_exit, json, lines, made_up_profile, run};
 use std::fs;
 use std::path::Path;
 
@@ -75,16 +75,13 @@ fn wrong_checksums_and_pipes_in_a_profile_are_refused() {
     let journal = dir.path().join("made-up/benchmark.jsonl");
     replaced(&journal, "\"strips\":1", "\"strips\":7");
     let out = run(dir.path(), &["lab", "fit", "made-up"]);
-    assert!(
-        out.starts_with("exit code: 2") && out.contains("benchmark.jsonl:1: its checksum does not match"),
-        "{out}"
-    );
+    assert_exit(&out, 2, "benchmark.jsonl:1: its checksum does not match");
     assert!(out.contains("hint: `sparsight lab repair DIR` keeps every record that can be read"), "{out}");
     let device = dir.path().join("made-up/device.json");
     fs::remove_file(&device).unwrap();
     assert!(std::process::Command::new("mkfifo").arg(&device).status().unwrap().success());
     let out = run(dir.path(), &["advise", "gallery:stencil2d,n=10", "--profile", "made-up"]);
-    assert!(out.starts_with("exit code: 2") && out.contains("not a regular file"), "{out}");
+    assert_exit(&out, 2, "not a regular file");
 }
 
 #[test]
@@ -92,12 +89,12 @@ fn a_damaged_journal_is_repaired_and_the_original_is_kept() {
     let dir = made_up_profile();
     let journal = dir.path().join("made-up/benchmark.jsonl");
     let whole = run(dir.path(), &["lab", "repair", "made-up"]);
-    assert!(whole.starts_with("exit code: 0") && whole.contains("made-up: no record is damaged"), "{whole}");
+    assert_exit(&whole, 0, "made-up: no record is damaged");
     replaced(&journal, "\"strips\":1", "\"strips\":7");
     let (damaged, records) = (fs::read(&journal).unwrap(), lines(&journal));
     assert!(run(dir.path(), &["lab", "fit", "made-up"]).starts_with("exit code: 2"));
     let out = run(dir.path(), &["lab", "repair", "made-up"]);
-    assert!(out.starts_with("exit code: 0") && out.contains(", 1 line left out"), "{out}");
+    assert_exit(&out, 0, ", 1 line left out");
     assert!(out.contains("line 1: its checksum does not match"), "{out}");
     assert_eq!(fs::read(dir.path().join("made-up/benchmark.jsonl.set-aside-1")).unwrap(), damaged);
     assert_eq!(lines(&journal), records - 1);
@@ -116,7 +113,7 @@ fn a_locked_folder_is_refused_before_anything_is_measured() {
     let held = fs::OpenOptions::new().append(true).open(dir.path().join("p/corpus.jsonl")).unwrap();
     held.lock().unwrap();
     let out = measure("gallery:stencil2d,n=21");
-    assert!(out.starts_with("exit code: 2") && out.contains("another run is writing here"), "{out}");
+    assert_exit(&out, 2, "another run is writing here");
 }
 
 #[test]
@@ -128,12 +125,12 @@ fn an_unwritable_profile_is_refused_before_rates_are_measured() {
     let held = fs::File::create(&journal).unwrap();
     held.lock().unwrap();
     let out = run(dir.path(), &profile);
-    assert!(out.starts_with("exit code: 2") && out.contains("another run is writing here"), "{out}");
+    assert_exit(&out, 2, "another run is writing here");
     drop(held);
     fs::remove_file(&journal).unwrap();
     fs::create_dir(&journal).unwrap();
     let out = run(dir.path(), &profile);
-    assert!(out.starts_with("exit code: 2") && out.contains("benchmark.jsonl: "), "{out}");
+    assert_exit(&out, 2, "benchmark.jsonl: ");
     assert!(!dir.path().join("p/device.json").exists(), "the rates were measured");
 }
 

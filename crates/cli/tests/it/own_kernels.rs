@@ -1,6 +1,6 @@
 //! `bench --kernel-file`: a CUDA file of the user's own is read, refused with its line, and timed beside the catalogue.
 
-use crate::support::{json, run, sparsight};
+use crate::support::{assert_exit, json, run, sparsight};
 use std::fs;
 
 const KERNEL: &str = r#"// sparsight: blocks 64 256
@@ -38,10 +38,10 @@ fn a_header_mistake_is_reported_with_its_line_without_a_gpu() {
         "{out}"
     );
     let out = run(dir.path(), &[&BENCH[..], &["--dtype", "f32", "--device", "cpu"]].concat());
-    assert!(out.starts_with("exit code: 3") && out.contains("my.cu is a CUDA kernel, which"), "{out}");
+    assert_exit(&out, 3, "my.cu is a CUDA kernel, which");
     fs::remove_file(&file).unwrap();
     let out = run(dir.path(), &BENCH);
-    assert!(out.starts_with("exit code: 2") && out.contains("my.cu: No such file"), "{out}");
+    assert_exit(&out, 2, "my.cu: No such file");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! `lab evaluate --plots`: the files are there, parse, say what their axes are, and hold every point.
 
-use crate::support::{add_corpus, json, made_up_profile, run};
+use crate::support::{add_corpus, assert_exit, json, made_up_profile, run};
 use std::collections::BTreeSet;
 use std::path::Path;
 use tempfile::TempDir;
@@ -116,10 +116,7 @@ fn a_folder_that_cannot_be_written_is_an_error_that_names_it() {
     std::fs::write(dir.path().join("taken"), "a file").unwrap();
     for out in ["taken", "taken/below"] {
         let out_text = run(dir.path(), &["lab", "evaluate", "made-up", "--plots", out]);
-        assert!(
-            out_text.starts_with("exit code: 2") && out_text.contains(&format!("error: {out}: ")),
-            "{out_text}"
-        );
+        assert_exit(&out_text, 2, &format!("error: {out}: "));
         assert!(out_text.contains("hint: --plots takes a folder"), "{out_text}");
     }
 }

@@ -1,6 +1,6 @@
 //! Profiles of the user come before shipped ones, and one file of a profile tells no names.
 
-use crate::support::{add_corpus, json, made_up_profile, run, sparsight};
+use crate::support::{add_corpus, assert_exit, json, made_up_profile, run, sparsight};
 use std::fs;
 use std::process::Command;
 
@@ -51,7 +51,7 @@ fn a_shared_profile_answers_as_the_profile_does_and_holds_no_name_of_a_matrix() 
         recipes.iter().map(|(name, recipe)| (name.as_str(), recipe.as_str(), 1.1)).collect();
     add_corpus(&path.join("made-up"), &corpus);
     let fitted = run(path, &["lab", "fit", "made-up", "--train", "secret/", "--share", "for-all.tar.gz"]);
-    assert!(fitted.starts_with("exit code: 0") && fitted.contains("--profile for-all"), "{fitted}");
+    assert_exit(&fitted, 0, "--profile for-all");
     assert!(
         Command::new("tar").args(["xzf", "for-all.tar.gz"]).current_dir(path).status().unwrap().success()
     );
@@ -73,7 +73,7 @@ fn a_shared_profile_answers_as_the_profile_does_and_holds_no_name_of_a_matrix() 
     let corpus = fs::read_to_string(path.join("for-all/corpus.jsonl")).unwrap();
     assert!(corpus.contains("gallery:banded"), "generated ones keep their names");
     let again = run(path, &["lab", "fit", "for-all"]);
-    assert!(again.starts_with("exit code: 0") && again.contains("learned from 23 matrices"), "{again}");
+    assert_exit(&again, 0, "learned from 23 matrices");
     let wrong = run(path, &["lab", "fit", "made-up", "--share", "for-all.zip"]);
-    assert!(wrong.starts_with("exit code: 2") && wrong.contains("ends in .tar.gz"), "{wrong}");
+    assert_exit(&wrong, 2, "ends in .tar.gz");
 }

@@ -2,7 +2,7 @@
 //!
 //! Needs Chromium. Without it this is skipped; `SPARSIGHT_REQUIRE_CHROMIUM=1` turns that into a failure.
 
-use crate::support::{run, sparsight};
+use crate::support::{assert_exit, run, sparsight};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::fs;
@@ -31,7 +31,7 @@ fn plan(folder: &Path) -> Value {
 fn page_of(folder: &Path, answer: &Value) -> String {
     fs::write(folder.join("advice.json"), answer.to_string()).unwrap();
     let said = run(folder, &["report", "advice.json"]);
-    assert!(said.starts_with("exit code: 0") && said.contains("advice.html: verdict, "), "{said}");
+    assert_exit(&said, 0, "advice.html: verdict, ");
     fs::read_to_string(folder.join("advice.html")).unwrap()
 }
 
@@ -212,10 +212,7 @@ fn the_pictures_of_info_are_those_of_the_page_and_nothing_overlaps() {
     {
         let file = format!("{at}.svg");
         let said = run(dir.path(), &["info", matrix, "--device", "nvidia-h200", "--svg", &file]);
-        assert!(
-            said.starts_with("exit code: 0") && said.contains(&format!("the pictures are in {file}")),
-            "{said}"
-        );
+        assert_exit(&said, 0, &format!("the pictures are in {file}"));
         let figure = fs::read_to_string(dir.path().join(file)).unwrap();
         assert!(!figure.contains("var(") && !figure.contains("<b>") && !figure.contains("NaN"), "{figure}");
         let _ = advice(dir.path(), &[matrix, "--device", "nvidia-h200"]);
@@ -456,7 +453,7 @@ fn files_that_are_no_advise_answer_are_refused() {
         (&["info", "gallery:arrow,n=30", "--csv", "--svg", "a.svg"], "cannot be used with"),
     ] {
         let said = run(dir.path(), arguments);
-        assert!(said.starts_with("exit code: 2") && said.contains(says), "{said}");
+        assert_exit(&said, 2, says);
     }
     let none_written = |name: &str| !dir.path().join(name).with_extension("html").exists();
     assert!(["info", "two", "torn", "lacks", "bytes", "gone"].into_iter().all(none_written));

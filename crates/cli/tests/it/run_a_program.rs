@@ -2,7 +2,7 @@
 
 #![cfg(unix)]
 
-use crate::support::{run, sparsight};
+use crate::support::{assert_exit, run, sparsight};
 use std::fs;
 use std::path::Path;
 
@@ -66,5 +66,5 @@ fn what_cannot_be_run_is_an_error_that_says_what_to_do() {
     let said = with(&library, &["no-such-program-anywhere"]);
     assert!(said.contains("cannot run no-such-program-anywhere: No such file"), "{said}");
     let said = run(folder, &["run"]);
-    assert!(said.starts_with("exit code: 2") && said.contains("<PROGRAM>"), "{said}");
+    assert_exit(&said, 2, "<PROGRAM>");
 }

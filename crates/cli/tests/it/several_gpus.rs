@@ -1,6 +1,6 @@
 //! `advise --gpus`: what it says, in which words, and what it refuses.
 
-use crate::support::{json, run};
+use crate::support::{assert_exit, json, run};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -356,7 +356,7 @@ fn too_many_gpus_are_refused_at_once() {
                 dir.path(),
                 &[command, grid, device, "nvidia-h200", "--links", "links.toml", "--gpus", gpus],
             );
-            assert!(said.starts_with("exit code: 2") && said.contains(says), "{said}");
+            assert_exit(&said, 2, says);
             assert!(begun.elapsed().as_secs() < 10, "{command} took {:?}", begun.elapsed());
         }
     }

@@ -1,6 +1,6 @@
 //! A profile that was shared is examined before it is used: `sparsight profiles add` and `index`.
 
-use crate::support::{add_corpus, json, made_up_profile, run};
+use crate::support::{add_corpus, assert_exit, json, made_up_profile, run};
 use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
@@ -46,14 +46,11 @@ fn a_shared_profile_is_indexed_examined_and_found_by_its_name() {
     let advice = json(path, &["advise", "gallery:stencil2d,n=50", "--device", "gpu"]);
     assert_eq!(advice["device"]["name"], "Made-up GPU");
     let again = run(path, &["profiles", "add", "gpu.tar.gz"]);
-    assert!(
-        again.starts_with("exit code: 2") && again.contains("there is a profile of that name"),
-        "{again}"
-    );
+    assert_exit(&again, 2, "there is a profile of that name");
 
     // Indexed again it is listed once, and nothing is left behind.
     let text = run(path, &["profiles", "index", "gpu.tar.gz"]);
-    assert!(text.starts_with("exit code: 0") && text.contains("best / chosen"), "{text}");
+    assert_exit(&text, 0, "best / chosen");
     assert_eq!(fs::read_to_string(path.join("index.json")).unwrap(), before);
     for folder in [path.to_owned(), path.join("sparsight/profiles")] {
         let left = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
@@ -96,13 +93,13 @@ fn a_file_that_is_not_what_the_index_says_is_not_used() {
 fn a_profile_of_which_too_little_or_nothing_sensible_was_measured_is_refused() {
     let few = shared(22, |_| 1.1);
     let said = run(few.path(), &["profiles", "index", "gpu.tar.gz"]);
-    assert!(said.starts_with("exit code: 2") && said.contains("22 measured matrices"), "{said}");
+    assert_exit(&said, 2, "22 measured matrices");
     assert!(said.contains("at least 25") && said.contains("lab measure"), "{said}");
 
     // Times below 10 ns.
     let fast = shared(26, |i| if i % 2 == 0 { 1e-4 } else { 1.1 });
     let said = run(fast.path(), &["profiles", "index", "gpu.tar.gz"]);
-    assert!(said.starts_with("exit code: 2") && said.contains("no product can take"), "{said}");
+    assert_exit(&said, 2, "no product can take");
     assert!(!fast.path().join("index.json").exists());
 
     // The matrices that are held out take a thousand times as long as what is learned from the others.
@@ -112,5 +109,5 @@ fn a_profile_of_which_too_little_or_nothing_sensible_was_measured_is_refused() {
     let held_out: Vec<&String> = sorted.into_iter().step_by(5).collect();
     let odd = shared(26, |i| if held_out.contains(&&format!("matrix/{}", i + 1)) { 1100.0 } else { 1.1 });
     let said = run(odd.path(), &["profiles", "index", "gpu.tar.gz"]);
-    assert!(said.starts_with("exit code: 2") && said.contains("90 % intervals hold 0.00"), "{said}");
+    assert_exit(&said, 2, "90 % intervals hold 0.00");
 }

@@ -12,7 +12,6 @@ use sparsight::profile::{
 };
 use sparsight::records::{BenchmarkOutcome, BenchmarkRecord, BlockTiming, CorpusRecord, Measured, Outcome};
 use sparsight::{Advisor, Objective, Profile};
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -41,6 +40,12 @@ pub fn run(folder: &Path, arguments: &[&str]) -> String {
         all.push_str(&err);
     }
     all
+}
+
+/// Asserts that what [`run`] returned ended with this exit code and says so.
+#[track_caller]
+pub fn assert_exit(out: &str, code: u8, says: &str) {
+    assert!(out.starts_with(&format!("exit code: {code}")) && out.contains(says), "{out}");
 }
 
 /// The program, begun and not waited for, with a cache of its own.
@@ -250,22 +255,7 @@ pub fn add_corpus(folder: &Path, matrices: &[(&str, &str, f64)]) {
             outcome: Outcome::Time { time_s: Seconds(ratio * a.prediction.time.0), spread: 0.01, samples: 5 },
         };
         let results = advice.ranked.iter().map(measured).collect();
-        let (dtype, caches) = (Dtype::F64, Caches::Warm);
-        let (preparation, preprocess) = (BTreeMap::new(), BTreeMap::new());
-        let matrix = name.to_owned();
-        let clock = None;
-        let record = CorpusRecord {
-            matrix,
-            dtype,
-            caches,
-            features,
-            preparation,
-            preprocess,
-            clock,
-            launch_s: None,
-            far: 0,
-            results,
-        };
-        corpus.append(record).unwrap();
+        let new = CorpusRecord::new(name, Dtype::F64, Caches::Warm, features);
+        corpus.append(CorpusRecord { results, ..new }).unwrap();
     }
 }

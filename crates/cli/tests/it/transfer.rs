@@ -1,6 +1,6 @@
 //! `transfer` and its evaluation: word for word from a made-up profile, and end to end on the processor of this machine.
 
-use crate::support::{add_corpus, json, made_up_profile, made_up_profiles, run};
+use crate::support::{add_corpus, assert_exit, json, made_up_profile, made_up_profiles, run};
 use insta::assert_snapshot;
 use serde_json::Value;
 use sparsight::matrix::gallery::Recipe;
@@ -103,7 +103,7 @@ fn a_transfer_is_evaluated_where_the_target_measured_matrices() {
     let markdown = run(dir.path(), &[&itself[..], &["--by", "format", "--markdown"]].concat());
     assert!(markdown.contains("| ell | 5 | 0.0 % |"), "{markdown}");
     let both = run(dir.path(), &[&itself[..], &["--plots", "out"]].concat());
-    assert!(both.starts_with("exit code: 2") && both.contains("cannot be used with"), "{both}");
+    assert_exit(&both, 2, "cannot be used with");
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn without_a_measured_time_on_the_reference_its_models_predict_it() {
         assert!(choosers.contains(&chooser), "{choosers:?}");
     }
     let nothing = run(dir.path(), &["lab", "evaluate", "made-up", "--from", "made-up-cpu"]);
-    assert!(nothing.starts_with("exit code: 2") && nothing.contains("no matrix of the corpus"), "{nothing}");
+    assert_exit(&nothing, 2, "no matrix of the corpus");
 }
 
 #[test]
@@ -166,10 +166,7 @@ fn missing_measurements_are_named_with_the_command_that_makes_them() {
         "{neither}"
     );
     let nowhere = transfer(&["--to", "nowhere"]);
-    assert!(
-        nowhere.starts_with("exit code: 2") && nowhere.contains("there is no profile 'nowhere'"),
-        "{nowhere}"
-    );
+    assert_exit(&nowhere, 2, "there is no profile 'nowhere'");
 }
 
 #[test]
@@ -223,7 +220,7 @@ fn a_target_is_a_data_sheet_or_a_measured_device_and_lacking_data_is_named() {
     let text = run(dir.path(), &[&to[..], &["some.toml"]].concat());
     assert!(text.contains("by the facts of both devices alone"), "{text}");
     let text = run(dir.path(), &[&to[..], &["some.toml"], &PAPER].concat());
-    assert!(text.starts_with("exit code: 2") && text.contains("holds no transfer.json"), "{text}");
+    assert_exit(&text, 2, "holds no transfer.json");
     std::fs::write(dir.path().join("older.toml"), sheet.replace("[9, 0]", "[8, 0]")).unwrap();
     let text = run(dir.path(), &[&to[..], &["older.toml"]].concat());
     assert!(text.contains("of another architecture: "), "{text}");
@@ -284,7 +281,7 @@ fn a_profile_from_a_paper_is_a_target_and_takes_no_measurements() {
         ],
     ] {
         let out = run(dir.path(), command);
-        assert!(out.starts_with("exit code: 2") && out.contains("was taken from elsewhere"), "{out}");
+        assert_exit(&out, 2, "was taken from elsewhere");
         let hint = out.split("hint: ").nth(1).unwrap();
         assert!(hint.contains("--from nvidia-h200 --to") && !hint.contains("sparsight lab profile"), "{out}");
         assert!(hint.contains("--model guo-wang-2013"), "{out}");

@@ -1,6 +1,6 @@
 //! Commands of a user who has not read the help: understood, or refused with what to type instead.
 
-use crate::support::{json, made_up_profile, run};
+use crate::support::{assert_exit, json, made_up_profile, run};
 use std::fs;
 
 const MATRIX: &str = "gallery:stencil2d,n=20";
@@ -35,7 +35,7 @@ fn a_missing_folder_is_named_with_the_command_that_makes_one() {
     for command in [&["lab", "fit"][..], &["lab", "evaluate"], &["rules"], &["lab", "repair"]] {
         let out = run(dir.path(), &[command, &["gone"]].concat());
         let says = "error: gone: there is no such folder\n\nhint: this takes the folder of a profile: `sparsight lab profile";
-        assert!(out.starts_with("exit code: 2") && out.contains(says), "{out}");
+        assert_exit(&out, 2, says);
     }
 }
 
@@ -100,10 +100,7 @@ fn top_is_heeded_by_every_list() {
 fn a_matrix_of_the_suitesparse_collection_is_known_by_its_name() {
     let dir = made_up_profile();
     let out = run(dir.path(), &["info", "Williams/cant"]);
-    assert!(
-        out.starts_with("exit code: 2") && out.contains("https://sparse.tamu.edu/Williams/cant"),
-        "{out}"
-    );
+    assert_exit(&out, 2, "https://sparse.tamu.edu/Williams/cant");
     let text = "%%MatrixMarket matrix coordinate pattern general\n3 3 2\n1 1\n2 3\n";
     fs::create_dir(dir.path().join("cant")).unwrap();
     fs::write(dir.path().join("cant/cant.mtx"), text).unwrap();
@@ -241,7 +238,7 @@ fn several_matrices_are_advised_in_a_line_each() {
     // What cannot be read is passed over, and remembered in how it ends.
     fs::write(dir.path().join("broken.mtx"), "nothing").unwrap();
     let out = run(dir.path(), &["advise", "broken.mtx", "gallery:fem,n=20", "--device", "nvidia-h200"]);
-    assert!(out.starts_with("exit code: 1") && out.contains("skipped: broken.mtx"), "{out}");
+    assert_exit(&out, 1, "skipped: broken.mtx");
     let out = run(dir.path(), &[&two[..], &["--verify"]].concat());
     assert!(out.contains("of one matrix") && out.contains("sparsight lab measure"), "{out}");
 }

@@ -2,7 +2,7 @@
 
 use crate::evaluate::{Evaluation, TransferEvaluation, WithoutRow};
 use serde::Serialize;
-use sparsight::answer::{Answer, DeviceSummary};
+use sparsight::answer::DeviceSummary;
 use std::path::PathBuf;
 
 /// `sparsight/evaluate/1`: the models of a profile held against its corpus.
@@ -20,10 +20,6 @@ pub struct EvaluateAnswer {
     pub plots: Vec<PathBuf>,
 }
 
-impl Answer for EvaluateAnswer {
-    const SCHEMA: &'static str = "sparsight/evaluate/1";
-}
-
 /// `sparsight/evaluate-transfer/1`: a transfer held against what the target measured.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EvaluateTransferAnswer {
@@ -38,10 +34,6 @@ pub struct EvaluateTransferAnswer {
     pub evaluation: TransferEvaluation,
 }
 
-impl Answer for EvaluateTransferAnswer {
-    const SCHEMA: &'static str = "sparsight/evaluate-transfer/1";
-}
-
 /// `sparsight/evaluate-without/1`: the fastest time without a part of the catalogue over that with it, by recorded times.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EvaluateWithoutAnswer {
@@ -51,8 +43,4 @@ pub struct EvaluateWithoutAnswer {
     pub test: Vec<String>,
     /// Effects, one for each part, value type and class that counts a matrix.
     pub without: Vec<WithoutRow>,
-}
-
-impl Answer for EvaluateWithoutAnswer {
-    const SCHEMA: &'static str = "sparsight/evaluate-without/1";
 }

@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 use sparsight::Error;
-use sparsight::answer::Answer;
 use sparsight::calibrate::Fitted;
 use sparsight::models::Learned;
 use sparsight_kernels::Execution;
@@ -28,10 +27,6 @@ pub struct FitAnswer {
     /// Cost of cutting, by model and execution; absent where it was not learned.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub cutting: BTreeMap<String, BTreeMap<Execution, CutCost>>,
-}
-
-impl Answer for FitAnswer {
-    const SCHEMA: &'static str = "sparsight/fit/1";
 }
 
 impl FitAnswer {

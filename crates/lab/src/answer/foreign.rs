@@ -2,7 +2,6 @@
 
 use crate::foreign::ForeignEvaluation;
 use serde::Serialize;
-use sparsight::answer::Answer;
 use std::path::PathBuf;
 
 /// `sparsight/foreign/1`: how far times of a table are carried from GPU to GPU.
@@ -21,8 +20,4 @@ pub struct ForeignAnswer {
     /// Errors, choices and coverage.
     #[serde(flatten)]
     pub evaluation: ForeignEvaluation,
-}
-
-impl Answer for ForeignAnswer {
-    const SCHEMA: &'static str = "sparsight/foreign/1";
 }

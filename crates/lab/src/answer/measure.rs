@@ -1,7 +1,6 @@
 //! `measure`: what a run added to a corpus.
 
 use serde::Serialize;
-use sparsight::answer::Answer;
 use std::path::PathBuf;
 
 /// `sparsight/measure/1`: the matrices of one run, counted.
@@ -28,10 +27,6 @@ pub struct MeasureAnswer {
     pub failing: usize,
     /// Matrices that were left out.
     pub unreadable: Vec<UnreadableMatrix>,
-}
-
-impl Answer for MeasureAnswer {
-    const SCHEMA: &'static str = "sparsight/measure/1";
 }
 
 /// A matrix that was left out.

@@ -1,22 +1,22 @@
 //! Answers of the laboratory's commands as plain data: see [`sparsight::answer`].
 //!
-//! | command | answer | schema |
-//! |---|---|---|
-//! | `lab predict` | [`PredictAnswer`] | `sparsight/predict/1` |
-//! | `lab predict`, several matrices | [`PredictManyAnswer`] | `sparsight/predict-many/1` |
-//! | `lab transfer` | [`TransferAnswer`] | `sparsight/transfer/1` |
-//! | `lab transfer`, several matrices | [`TransferManyAnswer`] | `sparsight/transfer-many/1` |
-//! | `lab profile --links` | [`ProfileLinksAnswer`] | `sparsight/profile-links/1` |
-//! | `lab measure` | [`MeasureAnswer`] | `sparsight/measure/1` |
-//! | `lab fit` | [`FitAnswer`] | `sparsight/fit/1` |
-//! | `lab foreign` | [`ForeignAnswer`] | `sparsight/foreign/1` |
-//! | `lab repair` | [`RepairAnswer`] | `sparsight/repair/1` |
-//! | `lab evaluate` | [`EvaluateAnswer`] | `sparsight/evaluate/1` |
-//! | `lab evaluate --from` | [`EvaluateTransferAnswer`] | `sparsight/evaluate-transfer/1` |
-//! | `lab evaluate --without-each` | [`EvaluateWithoutAnswer`] | `sparsight/evaluate-without/1` |
-//! | `rules` | [`RulesAnswer`] | `sparsight/rules/1` |
-//! | `profiles add` | [`ProfilesAddAnswer`] | `sparsight/profiles-add/1` |
-//! | `profiles index` | [`ProfilesIndexAnswer`] | `sparsight/profiles-index/1` |
+//! | command | answer |
+//! |---|---|
+//! | `lab predict` | [`PredictAnswer`] |
+//! | `lab predict`, several matrices | [`PredictManyAnswer`] |
+//! | `lab transfer` | [`TransferAnswer`] |
+//! | `lab transfer`, several matrices | [`TransferManyAnswer`] |
+//! | `lab profile --links` | [`ProfileLinksAnswer`] |
+//! | `lab measure` | [`MeasureAnswer`] |
+//! | `lab fit` | [`FitAnswer`] |
+//! | `lab foreign` | [`ForeignAnswer`] |
+//! | `lab repair` | [`RepairAnswer`] |
+//! | `lab evaluate` | [`EvaluateAnswer`] |
+//! | `lab evaluate --from` | [`EvaluateTransferAnswer`] |
+//! | `lab evaluate --without-each` | [`EvaluateWithoutAnswer`] |
+//! | `rules` | [`RulesAnswer`] |
+//! | `profiles add` | [`ProfilesAddAnswer`] |
+//! | `profiles index` | [`ProfilesIndexAnswer`] |
 
 mod evaluate;
 mod fit;
@@ -39,3 +39,21 @@ pub use profiles::{ProfilesAddAnswer, ProfilesIndexAnswer};
 pub use repair::RepairAnswer;
 pub use rules::{GuardedCandidate, JudgedRules, RulesAnswer};
 pub use transfer::{TransferAnswer, TransferManyAnswer, TransferOutcome, TransferredCandidate};
+
+sparsight::answers_with_schemas! {
+    EvaluateAnswer = "sparsight/evaluate/1",
+    EvaluateTransferAnswer = "sparsight/evaluate-transfer/1",
+    EvaluateWithoutAnswer = "sparsight/evaluate-without/1",
+    FitAnswer = "sparsight/fit/1",
+    ForeignAnswer = "sparsight/foreign/1",
+    MeasureAnswer = "sparsight/measure/1",
+    PredictAnswer = "sparsight/predict/1",
+    PredictManyAnswer = "sparsight/predict-many/1",
+    ProfileLinksAnswer = "sparsight/profile-links/1",
+    ProfilesAddAnswer = "sparsight/profiles-add/1",
+    ProfilesIndexAnswer = "sparsight/profiles-index/1",
+    RepairAnswer = "sparsight/repair/1",
+    RulesAnswer = "sparsight/rules/1",
+    TransferAnswer = "sparsight/transfer/2",
+    TransferManyAnswer = "sparsight/transfer-many/2",
+}

@@ -1,7 +1,8 @@
 //! `predict`: the prediction of one model for each candidate, with the numbers that went into it.
 
 use serde::Serialize;
-use sparsight::answer::{Answer, DeviceSummary, MatrixSummary, NamedCandidate};
+use serde_with::skip_serializing_none;
+use sparsight::answer::{DeviceSummary, MatrixSummary, NamedCandidate};
 use sparsight::models::ModelName;
 use sparsight::predict::Predictor;
 use sparsight_kernels::{Candidate, feasible};
@@ -25,18 +26,14 @@ pub struct PredictAnswer {
     pub candidates: Vec<PredictedCandidate>,
 }
 
-impl Answer for PredictAnswer {
-    const SCHEMA: &'static str = "sparsight/predict/1";
-}
-
 /// A candidate with its prediction, or why there is none.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PredictedCandidate {
     /// The candidate.
     #[serde(flatten)]
     pub candidate: NamedCandidate,
     /// The model that answered, never `best`; absent without a prediction.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelName>,
     /// Prediction.
     #[serde(flatten)]
@@ -45,7 +42,6 @@ pub struct PredictedCandidate {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub terms: Vec<Term>,
     /// Why there is no prediction; absent with one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub infeasible: Option<String>,
 }
 
@@ -81,8 +77,4 @@ impl PredictedCandidate {
 pub struct PredictManyAnswer {
     /// Matrices in the order of the request, without those that could not be read.
     pub matrices: Vec<PredictAnswer>,
-}
-
-impl Answer for PredictManyAnswer {
-    const SCHEMA: &'static str = "sparsight/predict-many/1";
 }

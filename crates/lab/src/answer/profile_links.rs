@@ -1,7 +1,6 @@
 //! `lab profile --links`: what exchanges between the GPUs of a host take.
 
 use serde::Serialize;
-use sparsight::answer::Answer;
 use sparsight::profile::{LinksFile, MeasuredExchange};
 use sparsight_model::Links;
 use std::path::{Path, PathBuf};
@@ -28,8 +27,4 @@ impl ProfileLinksAnswer {
         let LinksFile { links, gpus, nccl, measured, .. } = file.clone();
         Self { folder: folder.to_owned(), gpus, nccl, links, measured }
     }
-}
-
-impl Answer for ProfileLinksAnswer {
-    const SCHEMA: &'static str = "sparsight/profile-links/1";
 }

@@ -2,7 +2,6 @@
 
 use crate::received::{HeldOutQuality, IndexedProfile};
 use serde::Serialize;
-use sparsight::answer::Answer;
 use std::path::PathBuf;
 
 /// `sparsight/profiles-add/1`: a shared profile that is used from now on.
@@ -19,10 +18,6 @@ pub struct ProfilesAddAnswer {
     pub folder: PathBuf,
 }
 
-impl Answer for ProfilesAddAnswer {
-    const SCHEMA: &'static str = "sparsight/profiles-add/1";
-}
-
 /// `sparsight/profiles-index/1`: the index that was written; the file has the field `profiles` alone.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ProfilesIndexAnswer {
@@ -30,8 +25,4 @@ pub struct ProfilesIndexAnswer {
     pub file: PathBuf,
     /// All profiles of the index.
     pub profiles: Vec<IndexedProfile>,
-}
-
-impl Answer for ProfilesIndexAnswer {
-    const SCHEMA: &'static str = "sparsight/profiles-index/1";
 }

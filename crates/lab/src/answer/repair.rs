@@ -1,7 +1,6 @@
 //! `repair`: what became of the journals of a profile.
 
 use serde::Serialize;
-use sparsight::answer::Answer;
 use sparsight::records::RepairedFile;
 use std::path::PathBuf;
 
@@ -12,8 +11,4 @@ pub struct RepairAnswer {
     pub folder: PathBuf,
     /// Each with what it kept and what it lost; none if nothing was damaged.
     pub repaired: Vec<RepairedFile>,
-}
-
-impl Answer for RepairAnswer {
-    const SCHEMA: &'static str = "sparsight/repair/1";
 }

@@ -2,7 +2,6 @@
 
 use crate::rules::{Guard, Rule, Rules};
 use serde::Serialize;
-use sparsight::answer::Answer;
 use sparsight_kernels::Candidate;
 use sparsight_matrix::Dtype;
 use sparsight_model::ChoiceQuality;
@@ -52,10 +51,6 @@ pub struct GuardedCandidate {
     /// Condition for the candidate, else `otherwise` is run; absent if there is none.
     #[serde(rename = "if", skip_serializing_if = "Option::is_none")]
     pub guard: Option<Guard>,
-}
-
-impl Answer for RulesAnswer {
-    const SCHEMA: &'static str = "sparsight/rules/1";
 }
 
 impl RulesAnswer {

@@ -2,7 +2,7 @@
 
 use crate::transfer::{CarriedTime, CrossArchitecture, TransferBy};
 use serde::Serialize;
-use sparsight::answer::{Answer, DeviceSummary, MatrixSummary, NamedCandidate};
+use sparsight::answer::{DeviceSummary, MatrixSummary, NamedCandidate};
 use sparsight_kernels::Candidate;
 
 /// `sparsight/transfer/2`: the times of one matrix, carried over from another device.
@@ -21,10 +21,6 @@ pub struct TransferAnswer {
     pub calibrated_with: Option<usize>,
     /// Best first, then those that are not possible.
     pub candidates: Vec<TransferredCandidate>,
-}
-
-impl Answer for TransferAnswer {
-    const SCHEMA: &'static str = "sparsight/transfer/2";
 }
 
 impl TransferAnswer {
@@ -92,8 +88,4 @@ impl TransferredCandidate {
 pub struct TransferManyAnswer {
     /// Matrices in the order of the request, without those that could not be read.
     pub matrices: Vec<TransferAnswer>,
-}
-
-impl Answer for TransferManyAnswer {
-    const SCHEMA: &'static str = "sparsight/transfer-many/2";
 }

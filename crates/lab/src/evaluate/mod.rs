@@ -38,7 +38,7 @@ use sparsight::records::{CorpusRecord, Outcome};
 use sparsight::{Advisor, Error, Profile};
 use sparsight_kernels::{Candidate, DeviceFacts, DeviceKind, Format, Kernel, every_candidate_on, strip};
 use sparsight_matrix::derived::instance;
-use sparsight_matrix::{Dtype, Features, Limits, Seconds};
+use sparsight_matrix::{Dtype, Features, Limits, Seconds, display_as_serialized};
 use sparsight_model::accuracy::relative_error;
 use sparsight_model::{PlacementRule, Prediction, Ranked, Ranking, RowLengthRule, rank};
 use std::collections::{BTreeMap, BTreeSet};
@@ -62,15 +62,6 @@ impl Scope {
     /// All, in the order in which tables list them.
     const ALL: [Self; 3] = [Self::All, Self::BeyondLaunch, Self::LikeBenchmarks];
 
-    /// The one name used in tables and answers.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::All => "all",
-            Self::BeyondLaunch => "beyond-launch",
-            Self::LikeBenchmarks => "like-benchmarks",
-        }
-    }
-
     /// Returns whether a candidate of this matrix counts, that is or is not `like_benchmarks`.
     fn counts(self, of: &Judged<'_>, like_benchmarks: bool) -> bool {
         match self {
@@ -80,6 +71,8 @@ impl Scope {
         }
     }
 }
+
+display_as_serialized!(Scope);
 
 /// Returns whether a matrix with features `f` looks like the benchmark matrices of `kernel` on the device of `facts`.
 fn like_benchmarks(kernel: Kernel, f: &Features, facts: &DeviceFacts) -> bool {
@@ -379,17 +372,7 @@ mod tests {
     /// A record of a matrix with these row lengths, in f64.
     pub(super) fn record(matrix: &str, lengths: &[u64], results: Vec<Measured>) -> CorpusRecord {
         let counts = RowLengths::from_counts(lengths.iter().map(|&length| (length, 1)));
-        CorpusRecord {
-            matrix: matrix.to_owned(),
-            dtype: Dtype::F64,
-            caches: Caches::Warm,
-            features: Features::from_row_lengths(&counts, lengths.len() as u64, 0, 1.0),
-            preparation: BTreeMap::new(),
-            preprocess: BTreeMap::new(),
-            clock: None,
-            launch_s: None,
-            far: 0,
-            results,
-        }
+        let features = Features::from_row_lengths(&counts, lengths.len() as u64, 0, 1.0);
+        CorpusRecord { results, ..CorpusRecord::new(matrix, Dtype::F64, Caches::Warm, features) }
     }
 }

@@ -1,37 +1,31 @@
 //! Matrices by how long the fastest of our candidates takes.
 
-use serde::{Serialize, Serializer};
-use sparsight_matrix::Seconds;
+use serde::Serialize;
+use sparsight_matrix::{Seconds, display_as_serialized};
 
 /// A range of the least measured time of our candidates.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum TimeClass {
     /// All.
+    #[serde(rename = "all")]
     All,
     /// Under 4 us: the launch is most of it.
+    #[serde(rename = "under 4 us")]
     Under4,
     /// 4 to 8 us.
+    #[serde(rename = "4 to 8 us")]
     From4To8,
     /// 8 to 20 us.
+    #[serde(rename = "8 to 20 us")]
     From8To20,
     /// 20 us and more: the memory's bandwidth decides.
+    #[serde(rename = "20 us and more")]
     From20,
 }
 
 impl TimeClass {
     /// Classes in the order in which tables list them.
     pub const EACH: [Self; 5] = [Self::All, Self::Under4, Self::From4To8, Self::From8To20, Self::From20];
-
-    /// The one name used in tables and answers.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::All => "all",
-            Self::Under4 => "under 4 us",
-            Self::From4To8 => "4 to 8 us",
-            Self::From8To20 => "8 to 20 us",
-            Self::From20 => "20 us and more",
-        }
-    }
 
     /// Returns whether a time belongs to it.
     pub fn holds(self, time: Seconds) -> bool {
@@ -46,11 +40,7 @@ impl TimeClass {
     }
 }
 
-impl Serialize for TimeClass {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.name())
-    }
-}
+display_as_serialized!(TimeClass);
 
 #[cfg(test)]
 mod tests {

@@ -19,9 +19,9 @@
 
 use super::table::{ForeignGpu, ForeignTable};
 use serde::Serialize;
+use sparsight_matrix::display_as_serialized;
 use sparsight_model::accuracy::quantile;
 use sparsight_model::{Rescaling, fit_non_negative};
-use std::fmt;
 
 /// A way to carry a time over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -51,20 +51,7 @@ impl ForeignMethod {
         [Self::Unchanged, Self::ByRates, Self::Rescaling, Self::OneFactor, Self::Affine, Self::Plain];
 }
 
-impl fmt::Display for ForeignMethod {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Unchanged => "unchanged",
-            Self::ByRates => "by-rates",
-            Self::Rescaling => "rescaling",
-            Self::OneFactor => "one-factor",
-            Self::Affine => "affine",
-            Self::Plain => "plain",
-            Self::Calibrated => "calibrated",
-            Self::Learned => "learned",
-        })
-    }
-}
+display_as_serialized!(ForeignMethod);
 
 /// Times of all matrices and formats on `to`, carried from `from`, by what the matrices `drawn` took on both; `None` where facts are
 /// missing. `NaN` where the reference has no time or no drawn matrix has one of the format.

@@ -23,6 +23,7 @@ use neighbours::Neighbours;
 use quantities::quantities;
 use rayon::prelude::*;
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 use sparsight_matrix::gallery::mix;
 use sparsight_model::Rescaling;
 use sparsight_model::accuracy::quantile;
@@ -62,6 +63,7 @@ pub struct ForeignEvaluation {
 }
 
 /// Errors `|carried - measured| / measured` over matrices not drawn; means over the draws.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ForeignError {
     /// GPU that the times come from.
@@ -73,10 +75,8 @@ pub struct ForeignError {
     /// Method.
     pub method: ForeignMethod,
     /// Format, if of one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,
     /// Size class by non-zeros, if of one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<&'static str>,
     /// Median error.
     pub median: f64,

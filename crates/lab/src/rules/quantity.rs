@@ -27,6 +27,10 @@ pub enum Quantity {
 }
 
 impl Quantity {
+    /// Arguments of a generated function; the other three follow from them.
+    pub const ARGUMENTS: [Self; 6] =
+        [Self::Rows, Self::Columns, Self::NonZeros, Self::RowMin, Self::RowMax, Self::RowStd];
+
     /// All, in the order in which a split is looked for: of equally good ones the first counts.
     pub const ALL: [Self; 9] = [
         Self::NonZeros,

@@ -33,16 +33,6 @@ impl FromStr for Language {
     }
 }
 
-/// Quantities that are arguments; the other three follow from them.
-const ARGUMENTS: [Quantity; 6] = [
-    Quantity::Rows,
-    Quantity::Columns,
-    Quantity::NonZeros,
-    Quantity::RowMin,
-    Quantity::RowMax,
-    Quantity::RowStd,
-];
-
 impl Rules {
     /// A function that chooses, with `heading` above it, each line of which becomes a comment and nothing else, whatever names stand in
     /// it: what some language takes for the end of a line is written as in a string of Rust. The function's name is made of `name` and the value
@@ -78,7 +68,7 @@ impl Rules {
 
     /// Up to the first question.
     fn before(&self, language: Language, name: &str) -> String {
-        let names: Vec<&str> = ARGUMENTS.iter().map(|quantity| quantity.name()).collect();
+        let names: Vec<&str> = Quantity::ARGUMENTS.iter().map(|quantity| quantity.name()).collect();
         let (dtype, otherwise) = (self.dtype, quoted(self.otherwise));
         let mut asked = self.rule.asked();
         let guards = self.rule.taken().into_iter().filter_map(|taken| Guard::of(taken.format()));
@@ -196,7 +186,7 @@ fn unused(asked: &BTreeSet<Quantity>, language: Language) -> String {
         asked.contains(argument) || asked.iter().any(needs_it)
     };
     let mut text = String::new();
-    for argument in ARGUMENTS.iter().filter(|argument| !is_used(argument)) {
+    for argument in Quantity::ARGUMENTS.iter().filter(|argument| !is_used(argument)) {
         let (before, name) = (if language == Language::Rs { "let _ = " } else { "(void)" }, argument.name());
         let _ = writeln!(text, "    {before}{name};");
     }

@@ -32,18 +32,9 @@ pub fn record(i: u64) -> CorpusRecord {
         let time_s = Seconds((1e-6 + slower * compulsory_bytes(&id, &features).0 as f64 / 1e11).min(1.0));
         Measured { id, outcome: Outcome::Time { time_s, spread: 0.001, samples: 5 } }
     };
-    CorpusRecord {
-        matrix: format!("{}/{i}", if i < 25 { "a" } else { "e" }),
-        dtype: Dtype::F64,
-        caches: Caches::Warm,
-        preparation: BTreeMap::new(),
-        preprocess: BTreeMap::new(),
-        clock: None,
-        launch_s: None,
-        far: 0,
-        results: catalogue(Dtype::F64).map(result).collect(),
-        features,
-    }
+    let results = catalogue(Dtype::F64).map(result).collect();
+    let name = format!("{}/{i}", if i < 25 { "a" } else { "e" });
+    CorpusRecord { results, ..CorpusRecord::new(name, Dtype::F64, Caches::Warm, features) }
 }
 
 /// All files below a folder, in order.

@@ -33,16 +33,9 @@ fn learned(corpus: &[CorpusRecord], dtype: Dtype, leaves: usize) -> Rules {
 
 /// The arguments of a generated function for each record, as numbers of the language.
 fn calls(records: &[&CorpusRecord], name: &str) -> Vec<String> {
-    let arguments = [
-        Quantity::Rows,
-        Quantity::Columns,
-        Quantity::NonZeros,
-        Quantity::RowMin,
-        Quantity::RowMax,
-        Quantity::RowStd,
-    ];
     let call = |record: &&CorpusRecord| {
-        let values: Vec<String> = arguments.iter().map(|q| format!("{:?}", q.of(&record.features))).collect();
+        let values: Vec<String> =
+            Quantity::ARGUMENTS.iter().map(|q| format!("{:?}", q.of(&record.features))).collect();
         format!("{name}({})", values.join(", "))
     };
     records.iter().map(call).collect()

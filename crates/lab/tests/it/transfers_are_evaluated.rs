@@ -53,18 +53,8 @@ fn record(matrix: &str, nrows: u64, csr_us: f64, ell_us: Option<f64>) -> CorpusR
     let lengths = RowLengths::from_counts([(4, nrows)]);
     let mut results = vec![time("csr-scalar/b256/f64", csr_us)];
     results.extend(ell_us.map(|us| time("ell/b256/f64", us)));
-    CorpusRecord {
-        matrix: matrix.to_owned(),
-        dtype: Dtype::F64,
-        caches: Caches::Warm,
-        features: Features::from_row_lengths(&lengths, nrows, 0, 1.0),
-        preparation: BTreeMap::new(),
-        preprocess: BTreeMap::new(),
-        clock: None,
-        launch_s: None,
-        far: 0,
-        results,
-    }
+    let features = Features::from_row_lengths(&lengths, nrows, 0, 1.0);
+    CorpusRecord { results, ..CorpusRecord::new(matrix, Dtype::F64, Caches::Warm, features) }
 }
 
 /// Both devices; the reference measured `on_reference`.

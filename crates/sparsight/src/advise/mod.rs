@@ -27,6 +27,7 @@ use crate::model_name::ModelName;
 use crate::predict::{Answered, Predictor};
 use crate::{Error, Profile};
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 use sparsight_kernels::{Candidate, DeviceKind, feasible, useful_bytes};
 use sparsight_matrix::{Bytes, Dtype, Features, Infeasible, Limits, Seconds};
 use sparsight_model::{Iteration, IterationTime, PlacementRule, Prediction, RowLengthRule};
@@ -82,6 +83,7 @@ pub struct Advice {
 }
 
 /// A candidate with its prediction.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Advised {
     /// Candidate; answers name it before.
@@ -99,14 +101,12 @@ pub struct Advised {
     pub memory: Bytes,
     /// [`bytes`](Advised::bytes) over the predicted time, as a fraction of the device's copy bandwidth; above 1 is "from
     /// cache". `None` if the device's bandwidth is not known.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub bandwidth_fraction: Option<f64>,
     /// Conversion and upload, and what the vendor's library does beforehand; `None` if the profile did not measure them.
     #[serde(rename = "conversion_s", skip_serializing_if = "Option::is_none")]
     pub preparation: Option<Seconds>,
     /// Products after which it has caught up with [`Advice::run_now`], both with conversion and upload. `Some(0)` for that
     /// itself; `None` if never. Iterations where these are ranked by.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub pays_off_after: Option<u64>,
     /// Time of an iteration; `None` if candidates are ranked by products.
     #[serde(flatten)]
@@ -220,16 +220,7 @@ impl<'p> Advisor<'p> {
         let predictor = self.predictor(model, objective.placement, objective.row_length)?;
         let facts = &self.profile.device.facts;
         let limits = Limits::with_memory(facts.memory_bytes);
-        let is_empty = features.nnz == 0;
-        let mut advice = Advice {
-            kind: facts.kind,
-            model,
-            ranked: Vec::new(),
-            refused: Vec::new(),
-            is_empty,
-            run_now: None,
-            iteration: None,
-        };
+        let mut advice = Advice::new(facts.kind, model, features);
         let (mut possible, mut held) = (Vec::new(), Vec::new());
         let has_mixed = objective.mixed_precision && facts.kind.has_mixed_precision() && dtype == Dtype::F64;
         let dtypes = [Some(dtype), has_mixed.then_some(Dtype::Mixed)].into_iter().flatten();
@@ -321,6 +312,12 @@ fn put_known_first(ranked: &mut [Advised]) {
 }
 
 impl Advice {
+    /// Advice on a matrix with `features` before any candidate was looked at.
+    pub(crate) fn new(kind: DeviceKind, model: ModelName, features: &Features) -> Self {
+        let (ranked, refused, is_empty) = (Vec::new(), Vec::new(), features.nnz == 0);
+        Self { kind, model, ranked, refused, is_empty, run_now: None, iteration: None }
+    }
+
     /// Sorts by one product or iteration, or by all `products` with what it takes to convert.
     fn rank(&mut self, products: Option<u64>) {
         let cost = |a: &Advised| match products {

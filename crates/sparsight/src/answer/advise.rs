@@ -1,7 +1,7 @@
 //! `advise`: every candidate, predicted and ranked.
 
 use super::{
-    Answer, DeviceSummary, MatrixSummary, MeasuredOutcome, NamedCandidate, NextRunAnswer, PlannedMatrix,
+    DeviceSummary, MatrixSummary, MeasuredOutcome, NamedCandidate, NextRunAnswer, PlannedMatrix,
     ReorderedAnswer, Structure,
 };
 use crate::advise::{Advised, ByIteration, Reason, RunNow, Verdict, Why};
@@ -9,11 +9,13 @@ use crate::profile::{Nearby, Provenance};
 use crate::run::Verified;
 use crate::{Advice, Objective, Profile};
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 use sparsight_kernels::Candidate;
 use sparsight_matrix::{Bytes, Dtype, Narrowing, Seconds};
 use sparsight_model::{PlacementRule, Prediction, RowLengthRule};
 
 /// `sparsight/advise/1`: which format, kernel and block size will be fastest.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AdviseAnswer {
     /// The matrix.
@@ -23,42 +25,32 @@ pub struct AdviseAnswer {
     /// Value type.
     pub dtype: Dtype,
     /// Products to come, by all of which candidates are ranked; absent if one product counts.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub products: Option<u64>,
     /// The iteration of a solver by which candidates are ranked; absent if by products. `products` are then iterations, and speedups,
     /// break-evens and `run_now` of the verdict are of these.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub iteration: Option<ByIteration>,
     /// Rule that picked the benchmark matrices for the columns.
     pub placement: PlacementRule,
     /// Statistic of the row lengths that was used.
     pub row_length: RowLengthRule,
     /// Gain by reordering rows and columns; the other fields are then of the reordered matrix. Absent if not asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub reordered: Option<ReorderedAnswer>,
     /// Effect of storing the values in `f32`; absent if not asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub narrowing: Option<Narrowing>,
     /// Verdict; absent if no candidate is possible.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<VerdictAnswer>,
     /// Why a product takes as long as it does, what costs most first: at most two, each as a sentence and with its numbers. Empty
     /// where nothing stands out.
     pub reasons: Vec<ReasonAnswer>,
     /// Expected gain of another run; absent if no candidate was run or all were.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub next_run: Option<NextRunAnswer>,
     /// The matrices that were learned from and are most like this one; absent where the profile keeps none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub nearby: Option<Nearby>,
     /// Row lengths and positions of the non-zeros; absent if not computed.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub structure: Option<Structure>,
     /// The best cut of its rows into parts, whether it gains or not; absent if no page was asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<PlannedMatrix>,
     /// The device's last cache: up to about this, times are not bound to `copy_bytes_per_s`; absent if not known.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_bytes: Option<Bytes>,
     /// Origin of the answer.
     pub provenance: AdviceProvenance,
@@ -67,6 +59,7 @@ pub struct AdviseAnswer {
 }
 
 /// Origin of advice or a plan, beside the profile.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AdviceProvenance {
     /// Version of this program or library.
@@ -74,13 +67,10 @@ pub struct AdviceProvenance {
     /// Driver of the device when the profile was measured, as it names itself.
     pub driver: String,
     /// Version of the vendor's library when the profile was measured; absent if there was none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cusparse: Option<String>,
     /// The command line; absent where it was no command.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
     /// UTC date; absent where it was no command.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub date: Option<String>,
 }
 
@@ -118,6 +108,7 @@ impl From<Prediction> for Expected {
 }
 
 /// The candidate to use, beside what it is to be compared with.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct VerdictAnswer {
     /// The first.
@@ -132,17 +123,13 @@ pub struct VerdictAnswer {
     /// The one that is ready soonest among the best and its equals.
     pub soonest_ready: Candidate,
     /// The fastest of our kernels for CSR as it is; absent if none is ranked.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub plain_csr: Option<Compared>,
     /// The vendor's fastest routine for CSR; absent if none is ranked.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub vendors_csr: Option<Compared>,
     /// Present implementation, from which break-evens are counted; absent if no CSR is ranked.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub run_now: Option<RunNowAnswer>,
     /// Number of products from which on changing to `recommended` pays off, as a sentence; absent without `run_now` and for a matrix
     /// without non-zeros.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub break_even: Option<String>,
 }
 
@@ -223,10 +210,6 @@ impl From<&Verdict<'_>> for VerdictAnswer {
             break_even: verdict.break_even(),
         }
     }
-}
-
-impl Answer for AdviseAnswer {
-    const SCHEMA: &'static str = "sparsight/advise/1";
 }
 
 impl AdviseAnswer {

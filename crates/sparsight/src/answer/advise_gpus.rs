@@ -1,12 +1,13 @@
 //! `advise --gpus`: how a matrix would run on several GPUs.
 
-use super::{Answer, DeviceSummary, MatrixSummary, MeasuredOutcome};
+use super::{DeviceSummary, MatrixSummary, MeasuredOutcome};
 use crate::advise::Advised;
 use crate::distributed::{Deal, Distributed, DistributedPlan, PlannedRows, PlannedShare};
 use crate::profile::KnownLinks;
 use crate::records::Outcome;
 use crate::{Advice, Advisor, Error, Objective, Profile};
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 use sparsight_kernels::Candidate;
 use sparsight_matrix::{Bytes, Csr, Dtype, Scalar, Seconds};
 use sparsight_model::Links;
@@ -57,7 +58,8 @@ pub struct TooFewGpus {
 }
 
 /// A matrix on so many GPUs.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct OnGpus {
     /// Number of GPUs.
     pub count: usize,
@@ -68,13 +70,10 @@ pub struct OnGpus {
     /// Upper end, seconds.
     pub high_s: Seconds,
     /// Speedup over one GPU; absent if one GPU cannot hold the matrix.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub speedup: Option<f64>,
     /// Parallel efficiency, `speedup / count`; absent if one GPU cannot hold the matrix.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub efficiency: Option<f64>,
     /// `product`, `exchange`, `imbalance` or `launch`; absent for one GPU.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<&'static str>,
     /// True for more GPUs than the links were measured or stated for.
     pub extrapolated: bool,
@@ -85,7 +84,6 @@ pub struct OnGpus {
     /// The most that one GPU holds: the matrix, x and y, and room for what is exchanged.
     pub memory_bytes: Bytes,
     /// Shares of the GPUs by rank; absent for more than 64 of them.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub shares: Option<Vec<ShareAnswer>>,
     /// Measured time; absent if it was not run.
     #[serde(flatten)]
@@ -93,13 +91,12 @@ pub struct OnGpus {
 }
 
 /// Share of one GPU.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ShareAnswer {
     /// Rows that read its own entries of x alone; absent if there are none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub interior: Option<RowsAnswer>,
     /// Rows that read others' entries, too; absent if there are none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub boundary: Option<RowsAnswer>,
     /// Other GPUs that it exchanges entries of x with.
     pub peers: usize,
@@ -141,13 +138,8 @@ impl OnGpus {
             high_s: high,
             speedup: Some(1.0),
             efficiency: Some(1.0),
-            limit: None,
-            extrapolated: false,
-            exchanged_bytes: Bytes(0),
-            most_exchanged_bytes: Bytes(0),
             memory_bytes: memory,
-            shares: None,
-            measured: None,
+            ..Self::default()
         }
     }
 
@@ -301,10 +293,6 @@ impl From<&PlannedShare> for ShareAnswer {
             predicted_s: share.time,
         }
     }
-}
-
-impl Answer for AdviseGpusAnswer {
-    const SCHEMA: &'static str = "sparsight/advise-gpus/1";
 }
 
 #[cfg(test)]

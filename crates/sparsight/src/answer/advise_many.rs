@@ -1,13 +1,15 @@
 //! `advise` for several matrices: what to use for each, and what that gains over all of them.
 
-use super::{Answer, DeviceSummary, MatrixSummary, VerdictAnswer};
+use super::{DeviceSummary, MatrixSummary, VerdictAnswer};
 use crate::{Advice, Profile};
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 use sparsight_matrix::{Bytes, Dtype, Narrowing, Seconds};
 use sparsight_model::Prediction;
 use sparsight_model::accuracy::geometric_mean;
 
 /// `sparsight/advise-many/1`: what to use for each of several matrices.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AdviseManyAnswer {
     /// The device that is predicted for.
@@ -15,40 +17,33 @@ pub struct AdviseManyAnswer {
     /// Value type.
     pub dtype: Dtype,
     /// Products to come, by all of which candidates are ranked; absent if one product counts.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub products: Option<u64>,
     /// Matrices in the order of the request, without those that could not be read.
     pub matrices: Vec<AdvisedMatrix>,
     /// Geometric mean, over the matrices, of how many times as fast the best is as the fastest plain CSR; absent without any.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub over_plain_csr: Option<f64>,
     /// Geometric mean of the speedups over the vendor's fastest routine for CSR; absent without any.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub over_vendors_csr: Option<f64>,
 }
 
 /// Verdict for one matrix.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AdvisedMatrix {
     /// The matrix.
     pub matrix: MatrixSummary,
     /// Verdict; absent if no candidate is possible, as are the fields that follow.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<VerdictAnswer>,
     /// Time of the best.
     #[serde(flatten)]
     pub prediction: Option<Prediction>,
     /// Memory of the matrix on the device in it, without x and y.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<Bytes>,
     /// Time of conversion and upload, seconds; absent if not measured.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub conversion_s: Option<Seconds>,
     /// Products after which that has paid against the `run_now` of the verdict; 0 for that itself, absent if never.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub pays_off_after: Option<u64>,
     /// Effect of storing the values in `f32`; absent unless mixed precision was asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub narrowing: Option<Narrowing>,
 }
 
@@ -79,8 +74,4 @@ impl AdviseManyAnswer {
             geometric_mean(verdicts().filter_map(|v| v.vendors_csr.map(|csr| csr.speedup)));
         Self { device: profile.into(), dtype, products, matrices, over_plain_csr, over_vendors_csr }
     }
-}
-
-impl Answer for AdviseManyAnswer {
-    const SCHEMA: &'static str = "sparsight/advise-many/1";
 }

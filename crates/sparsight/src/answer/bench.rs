@@ -1,9 +1,10 @@
 //! `bench`: every candidate that fits, run and timed.
 
-use super::{Answer, DeviceSummary, MatrixSummary, MeasuredOutcome, NamedCandidate};
+use super::{DeviceSummary, MatrixSummary, MeasuredOutcome, NamedCandidate};
 use crate::bench::MeasuredOwn;
 use crate::records::{ClockRecord, Measured, Outcome};
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 use sparsight_device::timing::Caches;
 use sparsight_kernels::{DeviceFacts, useful_bytes};
 use sparsight_matrix::{Dtype, Features, Format, Narrowing, Seconds};
@@ -21,10 +22,6 @@ pub struct BenchAnswer {
     pub matrices: Vec<BenchedMatrix>,
 }
 
-impl Answer for BenchAnswer {
-    const SCHEMA: &'static str = "sparsight/bench/1";
-}
-
 impl BenchAnswer {
     /// Keeps the first `top` candidates of each matrix.
     #[must_use]
@@ -37,15 +34,14 @@ impl BenchAnswer {
 }
 
 /// A matrix with the times measured on it.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BenchedMatrix {
     /// The matrix.
     pub matrix: MatrixSummary,
     /// Clock of the device during the measurement; absent if the device does not report it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub clock: Option<ClockRecord>,
     /// Effect of storing the values in `f32`; absent if no such candidate was asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub narrowing: Option<Narrowing>,
     /// The fastest first, then what has no time, in the order in which it was given.
     pub candidates: Vec<BenchedCandidate>,

@@ -1,7 +1,8 @@
 //! `advise --gpus --break-even`: from which size of a family on several GPUs are faster.
 
-use super::{Answer, DeviceSummary, LinksAnswer};
+use super::{DeviceSummary, LinksAnswer};
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 use sparsight_matrix::{Dtype, Seconds};
 
 /// `sparsight/advise-break-even/1`: a recipe with one of its parameters varied.
@@ -27,20 +28,15 @@ pub struct BreakEvenAnswer {
     pub sizes: Vec<SizeTried>,
 }
 
-impl Answer for BreakEvenAnswer {
-    const SCHEMA: &'static str = "sparsight/advise-break-even/1";
-}
-
 /// Smallest size from which a number of GPUs is predicted to be more than 5 % faster than one.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct FasterFrom {
     /// GPUs.
     pub count: usize,
     /// The parameter's value; absent if they are faster at no size that was tried.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<u64>,
     /// Non-zeros of that matrix; absent if `value` is.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub nnz: Option<u64>,
 }
 

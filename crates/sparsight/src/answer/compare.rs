@@ -1,12 +1,14 @@
 //! `compare`: one matrix on several devices.
 
-use super::{AdvisedCandidate, Answer, DeviceSummary, MatrixSummary};
+use super::{AdvisedCandidate, DeviceSummary, MatrixSummary};
 use crate::compare::{Compared, ComparedDevice, Comparison, Contender};
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 use sparsight_kernels::Candidate;
 use sparsight_matrix::Dtype;
 
 /// `sparsight/compare/1`: how fast each device will be, what limits it, and what that is worth.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CompareAnswer {
     /// The matrix.
@@ -14,20 +16,13 @@ pub struct CompareAnswer {
     /// Value type.
     pub dtype: Dtype,
     /// Products to come, of which each has its share of conversion and upload; absent if these do not count.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub products: Option<u64>,
     /// Unit of the prices; absent without prices.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub unit: Option<String>,
     /// The candidate that every device was asked for; absent if none was.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub common: Option<Candidate>,
     /// Devices in the order of the request; the others are compared with the first.
     pub devices: Vec<ComparedProfile>,
-}
-
-impl Answer for CompareAnswer {
-    const SCHEMA: &'static str = "sparsight/compare/1";
 }
 
 impl CompareAnswer {
@@ -59,6 +54,7 @@ impl CompareAnswer {
 }
 
 /// A device of a comparison.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ComparedProfile {
     /// Name in the request: a device of this machine, or the name or folder of a profile.
@@ -67,15 +63,12 @@ pub struct ComparedProfile {
     #[serde(flatten)]
     pub device: DeviceSummary,
     /// Price of the device, in [`CompareAnswer::unit`]; absent if not given.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<f64>,
     /// Power at work, watts; absent if not given.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub power_w: Option<f64>,
     /// Best first; speeds against the best of the first device.
     pub candidates: Vec<ComparedCandidate>,
     /// The common candidate; speeds against the same candidate on the first device. Absent if there is none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub common: Option<ComparedCandidate>,
 }
 

@@ -1,9 +1,10 @@
 //! `compare --gpus`: one matrix on several numbers of GPUs of several kinds.
 
 use super::advise_gpus::best;
-use super::{Answer, DeviceSummary, LinksAnswer, MatrixSummary, OnGpus, TooFewGpus};
+use super::{DeviceSummary, LinksAnswer, MatrixSummary, OnGpus, TooFewGpus};
 use crate::compare::Contender;
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 use sparsight_matrix::{Dtype, Seconds};
 
 /// `sparsight/compare-gpus/1`: devices by numbers of GPUs, rows dealt out in order.
@@ -20,11 +21,8 @@ pub struct CompareGpusAnswer {
     pub devices: Vec<ComparedGpus>,
 }
 
-impl Answer for CompareGpusAnswer {
-    const SCHEMA: &'static str = "sparsight/compare-gpus/1";
-}
-
 /// A device with several numbers of it.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ComparedGpus {
     /// Name in the request.
@@ -33,13 +31,10 @@ pub struct ComparedGpus {
     #[serde(flatten)]
     pub device: DeviceSummary,
     /// Price of one of them, in [`CompareGpusAnswer::unit`]; absent if not given.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<f64>,
     /// Power of one of them at work, watts; absent if not given.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub power_w: Option<f64>,
     /// The links between them; absent for a processor, which is compared as one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub links: Option<LinksAnswer>,
     /// Predictions, one for each number of them that can hold the matrix, fewest first.
     pub gpus: Vec<ComparedOnGpus>,
@@ -47,26 +42,23 @@ pub struct ComparedGpus {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub too_few: Vec<TooFewGpus>,
     /// The number that `advise --gpus` would name; absent if none of them can hold the matrix.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub best: Option<usize>,
 }
 
 /// A number of GPUs of one device, compared with the first device.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ComparedOnGpus {
     /// Prediction.
     #[serde(flatten)]
     pub on: OnGpus,
     /// Speedup over the fewest GPUs of the first device that can hold the matrix; absent if none can.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub speed: Option<f64>,
     /// Products a second.
     pub products_per_s: f64,
     /// Products a second for each unit of price, which is that of all of them; absent without a price.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub products_per_s_per_price: Option<f64>,
     /// Products a joule, which all of them draw; absent without the power.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub products_per_joule: Option<f64>,
 }
 

@@ -1,14 +1,15 @@
 //! A device in short, and `devices`: what is on this machine.
 
-use super::Answer;
 use crate::Profile;
 use crate::profile::{ProfiledDevice, Provenance};
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 use sparsight_device::DeviceError;
 use sparsight_kernels::{DeviceFacts, DeviceKind, Kernel};
 use sparsight_matrix::{Dtype, Seconds};
 
 /// A device in short, with the profile that speaks of it.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DeviceSummary {
     /// The device's own name: `NVIDIA H200`.
@@ -23,19 +24,14 @@ pub struct DeviceSummary {
     /// measured.
     pub launch_s: Seconds,
     /// Launch of the machine that the profile was measured on; absent unless `launch_s` is of the machine at hand.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub profile_launch_s: Option<Seconds>,
     /// Name or folder of the profile; absent where none was asked.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
     /// UTC date on which the profile was begun; absent where none was asked.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub profile_date: Option<String>,
     /// Name or folder of the profile whose predictions are carried to this device; absent if it has models of its own.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub rescaled_from: Option<String>,
     /// Noise while the profile was measured, which may have disturbed it; absent if none was seen or no profile was used.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub noise: Option<String>,
     /// Assumptions beside the data sheet; absent for a device that was measured.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -82,21 +78,18 @@ impl From<&Profile> for DeviceSummary {
 }
 
 /// `sparsight/devices/1`: the devices of this machine and the shipped profiles.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DevicesAnswer {
     /// The processor, then CUDA devices, then those of HIP.
     pub here: Vec<DeviceHere>,
     /// Why there is no CUDA device; absent if there is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub no_cuda: Option<NoCuda>,
     /// Version of NVRTC, which compiles the kernels, `13.0`; absent where it was not found.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub nvrtc: Option<String>,
     /// Version of cuSPARSE, `12.6.3`; absent where it was not found.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cusparse: Option<String>,
     /// Version of NCCL, `2.28.3`; absent where it was not found.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub nccl: Option<String>,
     /// Trials of the kernels on the GPUs here, as `--report` asks for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -120,10 +113,6 @@ pub struct KernelTrial {
     /// The first failure, or the first wrong entry, as text; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
-}
-
-impl Answer for DevicesAnswer {
-    const SCHEMA: &'static str = "sparsight/devices/1";
 }
 
 /// A device of this machine.

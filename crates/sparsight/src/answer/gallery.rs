@@ -1,6 +1,5 @@
 //! `gallery`: the generators.
 
-use super::Answer;
 use serde::Serialize;
 use sparsight_matrix::gallery::Generator;
 
@@ -9,8 +8,4 @@ use sparsight_matrix::gallery::Generator;
 pub struct GalleryAnswer {
     /// All, or the one that was named.
     pub generators: Vec<&'static Generator>,
-}
-
-impl Answer for GalleryAnswer {
-    const SCHEMA: &'static str = "sparsight/gallery/1";
 }

@@ -1,7 +1,8 @@
 //! `info`: the structure of a matrix and its size in every format.
 
-use super::{Answer, MatrixSummary, Structure};
+use super::{MatrixSummary, Structure};
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 use sparsight_kernels::{Candidate, Format, device_bytes, every_candidate, feasible, stored_entries};
 use sparsight_matrix::{Bytes, Dtype, Features, Limits};
 
@@ -21,10 +22,6 @@ pub struct InfoAnswer {
     pub formats: Vec<FormatSize>,
 }
 
-impl Answer for InfoAnswer {
-    const SCHEMA: &'static str = "sparsight/info/1";
-}
-
 impl InfoAnswer {
     /// Answer for the matrix called `name` on a device with `limits`. O(1) in the matrix.
     pub fn of(name: impl Into<String>, features: Features, dtype: Dtype, limits: &Limits) -> Self {
@@ -40,6 +37,7 @@ impl InfoAnswer {
 }
 
 /// A matrix in one format, before it is converted.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FormatSize {
     /// Format with its shape: `sell/c32/s1024`.
@@ -48,10 +46,8 @@ pub struct FormatSize {
     #[serde(flatten)]
     pub size: Option<StoredSize>,
     /// Bits that hold one column index; absent where indices are not compressed.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub bits_a_column: Option<f64>,
     /// Why the format cannot hold the matrix on the device; absent if it can.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub infeasible: Option<String>,
 }
 

@@ -1,6 +1,6 @@
 //! `kernels --source`: what a candidate is made of, for a library of one's own.
 
-use super::{Answer, NamedCandidate};
+use super::NamedCandidate;
 use serde::Serialize;
 use sparsight_kernels::{Candidate, Elsewhere, source};
 
@@ -32,10 +32,6 @@ pub struct SourceLaunch {
     /// Names of its arguments after those of the format's arrays and numbers, 64 bits each; what the first block begins with stands before
     /// them.
     pub args: Vec<String>,
-}
-
-impl Answer for KernelSourceAnswer {
-    const SCHEMA: &'static str = "sparsight/kernel-source/1";
 }
 
 impl KernelSourceAnswer {

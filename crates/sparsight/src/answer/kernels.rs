@@ -1,7 +1,8 @@
 //! `kernels`: the catalogue, as far as a device has it.
 
-use super::{Answer, DeviceSummary};
+use super::DeviceSummary;
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 use sparsight_kernels::{BLOCKS, DeviceFacts, Elsewhere, Format, Kernel, strip};
 
 /// `sparsight/kernels/1`: the catalogue and the strip of each kernel on a device.
@@ -13,10 +14,6 @@ pub struct KernelsAnswer {
     pub blocks: Vec<u32>,
     /// Kernels with their knobs.
     pub kernels: Vec<CatalogueKernel>,
-}
-
-impl Answer for KernelsAnswer {
-    const SCHEMA: &'static str = "sparsight/kernels/1";
 }
 
 /// Lists the part of the catalogue that the device with these facts has.
@@ -32,6 +29,7 @@ impl From<&DeviceFacts> for KernelsAnswer {
 }
 
 /// A kernel of the catalogue.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CatalogueKernel {
     /// Kernel with its knobs: `csr-vector/t8`.
@@ -43,14 +41,11 @@ pub struct CatalogueKernel {
     /// Kernel without its knobs: `csr-vector`.
     pub kernel: &'static str,
     /// Threads that work on one row; absent where threads are given to non-zeros, or not all rows get as many.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub threads_per_row: Option<u32>,
     /// Work of the device at one moment, in the unit below; absent for routines of the vendor's library, which cuts the work
     /// in its own way.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub strip: Option<u64>,
     /// `rows`, `non-zeros` or `rows and non-zeros`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub strip_unit: Option<&'static str>,
     /// A routine of the vendor's library; absent for kernels of ours.
     #[serde(skip_serializing_if = "std::ops::Not::not")]

@@ -1,18 +1,15 @@
 //! `info` and `compare` for several matrices: the answers for each, and a mean over them.
 
-use super::{Answer, CompareAnswer, InfoAnswer};
+use super::{CompareAnswer, InfoAnswer};
 use crate::compare::Compared;
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 
 /// `sparsight/info-many/1`: the structure of several matrices.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct InfoManyAnswer {
     /// Matrices in the order of the request, without those that could not be read.
     pub matrices: Vec<InfoAnswer>,
-}
-
-impl Answer for InfoManyAnswer {
-    const SCHEMA: &'static str = "sparsight/info-many/1";
 }
 
 /// `sparsight/compare-many/1`: several matrices on several devices.
@@ -25,6 +22,7 @@ pub struct CompareManyAnswer {
 }
 
 /// Mean speedup over the first device, over several matrices.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MeanSpeed {
     /// Name of the device in the request.
@@ -32,19 +30,14 @@ pub struct MeanSpeed {
     /// Matrices of which the speed is known, and counts.
     pub count: usize,
     /// Geometric mean of their speeds, each weighted; absent without any.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub mean_speed: Option<f64>,
     /// Mean of the lower ends of the speeds, as if every matrix went wrong in the same direction.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub mean_speed_low: Option<f64>,
     /// Mean of the upper ends. Where both enclose 1, the devices cannot be told apart.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub mean_speed_high: Option<f64>,
     /// Mean products a second for each unit of price; absent without a price.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub mean_products_per_s_per_price: Option<f64>,
     /// Mean products a joule; absent without watts.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub mean_products_per_joule: Option<f64>,
 }
 
@@ -54,10 +47,6 @@ impl MeanSpeed {
         self.mean_speed_low.is_some_and(|low| low <= 1.0)
             && self.mean_speed_high.is_some_and(|high| high >= 1.0)
     }
-}
-
-impl Answer for CompareManyAnswer {
-    const SCHEMA: &'static str = "sparsight/compare-many/1";
 }
 
 impl CompareManyAnswer {

@@ -1,25 +1,25 @@
 //! Answers of the commands as plain data: the only definition of the fields of `--json`.
 //!
-//! | command | answer | schema |
-//! |---|---|---|
-//! | `advise` | [`AdviseAnswer`] | `sparsight/advise/1` |
-//! | `advise`, several matrices | [`AdviseManyAnswer`] | `sparsight/advise-many/1` |
-//! | `advise --gpus` | [`AdviseGpusAnswer`] | `sparsight/advise-gpus/1` |
-//! | `advise --gpus --break-even` | [`BreakEvenAnswer`] | `sparsight/advise-break-even/1` |
-//! | `plan` | [`PlanAnswer`] | `sparsight/plan/1` |
-//! | `compare` | [`CompareAnswer`] | `sparsight/compare/1` |
-//! | `compare --gpus` | [`CompareGpusAnswer`] | `sparsight/compare-gpus/1` |
-//! | `compare`, several matrices | [`CompareManyAnswer`] | `sparsight/compare-many/1` |
-//! | `bench` | [`BenchAnswer`] | `sparsight/bench/1` |
-//! | `calibrate` | [`CalibrateAnswer`] | `sparsight/calibrate/1` |
-//! | `profile` | [`ProfileAnswer`] | `sparsight/profile/1` |
-//! | `info` | [`InfoAnswer`] | `sparsight/info/1` |
-//! | `info`, several matrices | [`InfoManyAnswer`] | `sparsight/info-many/1` |
-//! | `devices` | [`DevicesAnswer`] | `sparsight/devices/1` |
-//! | `kernels` | [`KernelsAnswer`] | `sparsight/kernels/1` |
-//! | `kernels --source` | [`KernelSourceAnswer`] | `sparsight/kernel-source/1` |
-//! | `report` | [`ReportAnswer`] | `sparsight/report/1` |
-//! | `gallery` | [`GalleryAnswer`] | `sparsight/gallery/1` |
+//! | command | answer |
+//! |---|---|
+//! | `advise` | [`AdviseAnswer`] |
+//! | `advise`, several matrices | [`AdviseManyAnswer`] |
+//! | `advise --gpus` | [`AdviseGpusAnswer`] |
+//! | `advise --gpus --break-even` | [`BreakEvenAnswer`] |
+//! | `plan` | [`PlanAnswer`] |
+//! | `compare` | [`CompareAnswer`] |
+//! | `compare --gpus` | [`CompareGpusAnswer`] |
+//! | `compare`, several matrices | [`CompareManyAnswer`] |
+//! | `bench` | [`BenchAnswer`] |
+//! | `calibrate` | [`CalibrateAnswer`] |
+//! | `profile` | [`ProfileAnswer`] |
+//! | `info` | [`InfoAnswer`] |
+//! | `info`, several matrices | [`InfoManyAnswer`] |
+//! | `devices` | [`DevicesAnswer`] |
+//! | `kernels` | [`KernelsAnswer`] |
+//! | `kernels --source` | [`KernelSourceAnswer`] |
+//! | `report` | [`ReportAnswer`] |
+//! | `gallery` | [`GalleryAnswer`] |
 //!
 //! ```
 //! use sparsight::answer::{AdviseAnswer, Answer, MatrixSummary};
@@ -108,6 +108,39 @@ pub trait Answer: Serialize + Sized {
     }
 }
 
+/// Makes answers of types, each with its schema.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! answers_with_schemas {
+    ($($answer:ident = $schema:literal),+ $(,)?) => { $(
+        impl $crate::answer::Answer for $answer {
+            const SCHEMA: &'static str = $schema;
+        }
+    )+ };
+}
+
+answers_with_schemas! {
+    AdviseAnswer = "sparsight/advise/1",
+    AdviseGpusAnswer = "sparsight/advise-gpus/1",
+    AdviseManyAnswer = "sparsight/advise-many/1",
+    BenchAnswer = "sparsight/bench/1",
+    BreakEvenAnswer = "sparsight/advise-break-even/1",
+    CalibrateAnswer = "sparsight/calibrate/1",
+    CompareAnswer = "sparsight/compare/1",
+    CompareGpusAnswer = "sparsight/compare-gpus/1",
+    CompareManyAnswer = "sparsight/compare-many/1",
+    DevicesAnswer = "sparsight/devices/1",
+    ErrorAnswer = "sparsight/error/1",
+    GalleryAnswer = "sparsight/gallery/1",
+    InfoAnswer = "sparsight/info/1",
+    InfoManyAnswer = "sparsight/info-many/1",
+    KernelSourceAnswer = "sparsight/kernel-source/1",
+    KernelsAnswer = "sparsight/kernels/1",
+    PlanAnswer = "sparsight/plan/1",
+    ProfileAnswer = "sparsight/profile/1",
+    ReportAnswer = "sparsight/report/1",
+}
+
 /// An answer with the name of its schema in front.
 #[derive(Debug, Serialize)]
 pub struct Document<'a, A> {
@@ -125,10 +158,6 @@ pub struct ReportAnswer {
     pub panels: Vec<&'static str>,
 }
 
-impl Answer for ReportAnswer {
-    const SCHEMA: &'static str = "sparsight/report/1";
-}
-
 /// `sparsight/error/1`: why there is no answer. What goes to standard error says the same in words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ErrorAnswer {
@@ -139,8 +168,4 @@ pub struct ErrorAnswer {
     pub hint: Option<String>,
     /// The exit code of the program.
     pub exit_code: u8,
-}
-
-impl Answer for ErrorAnswer {
-    const SCHEMA: &'static str = "sparsight/error/1";
 }

@@ -1,11 +1,12 @@
 //! `plan`: the optimal partition of each matrix, beside the best single candidate.
 
-use super::{AdviceProvenance, Answer, DeviceSummary, MatrixSummary, NamedCandidate, Structure};
+use super::{AdviceProvenance, DeviceSummary, MatrixSummary, NamedCandidate, Structure};
 use crate::Plan;
 use crate::model_name::ModelName;
 use crate::partition::{MOST_CUT, Part, Partitioning, Strategy};
 use crate::run::MeasuredPartition;
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 use sparsight_kernels::{Candidate, Execution, device_bytes};
 use sparsight_matrix::{Bytes, Dtype, Narrowing, Seconds, grouped};
 use sparsight_model::{CutCost, NextRun, PlacementRule, Prediction, RowLengthRule};
@@ -28,10 +29,6 @@ pub struct PlanAnswer {
     pub matrices: Vec<PlannedMatrix>,
 }
 
-impl Answer for PlanAnswer {
-    const SCHEMA: &'static str = "sparsight/plan/1";
-}
-
 impl PlanAnswer {
     /// Keeps the first `top` parts of each strategy.
     #[must_use]
@@ -44,12 +41,12 @@ impl PlanAnswer {
 }
 
 /// Plan of one matrix.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlannedMatrix {
     /// The matrix.
     pub matrix: MatrixSummary,
     /// Row lengths and positions of the non-zeros; absent for several matrices.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub structure: Option<Structure>,
     /// The model that was asked; `best` asks others.
     pub model: ModelName,
@@ -58,17 +55,13 @@ pub struct PlannedMatrix {
     /// Rows of a strip; the last one may have fewer.
     pub strip_rows: u64,
     /// The whole matrix in the best single candidate; absent if none is possible.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub single: Option<PlannedPart>,
     /// Memory of the matrix on the device in that candidate, without x and y; absent if none is possible.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<Bytes>,
     /// The whole matrix in the best candidate that stores its values in `f32`, beside x, y and sums in `f64`; absent if none was asked
     /// for or is possible.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub mixed: Option<PlannedPart>,
     /// Effect of storing the values in `f32`; absent if not asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub narrowing: Option<Narrowing>,
     /// The best of each execution asked for, without those for which no candidate is possible.
     pub strategies: Vec<PlannedStrategy>,
@@ -76,7 +69,6 @@ pub struct PlannedMatrix {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub measured: Vec<MeasuredPlan>,
     /// Expected gain of another run of a single candidate; absent if none was tried or all were.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub next_run: Option<NextRunAnswer>,
     /// Verdict.
     pub verdict: PlanVerdict,
@@ -272,6 +264,7 @@ impl From<&Part> for PlannedPart {
 }
 
 /// A plan that was run.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MeasuredPlan {
     /// `single` (the next ones tried: `single 2`, ...), `sequential` or `fused`, else the routine of the vendor's library.
@@ -279,25 +272,18 @@ pub struct MeasuredPlan {
     /// A candidate, or the parts.
     pub plan: String,
     /// Seconds a product; absent of a routine of the vendor's, of which nothing is predicted here.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub predicted_s: Option<Seconds>,
     /// Measured, seconds a product; absent if it failed, as are the next two.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub time_s: Option<Seconds>,
     /// Interquartile range over median, a fraction.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub spread: Option<f64>,
     /// The slowest clock of the device that a sample ended with, MHz; absent where the device does not say.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub sm_mhz: Option<u32>,
     /// Samples thrown away, since the device had slowed its clock down; absent if none was.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub throttled: Option<u32>,
     /// Conversion, preprocessing and upload, seconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub preparation_s: Option<Seconds>,
     /// Why there is no time; absent with one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
 }
 

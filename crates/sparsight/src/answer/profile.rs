@@ -1,6 +1,6 @@
 //! `profile` and `calibrate`: what measuring a device gave.
 
-use super::{Answer, DeviceSummary};
+use super::DeviceSummary;
 use crate::calibrate::Benchmarked;
 use crate::profile::{GridName, ProfiledDevice};
 use serde::Serialize;
@@ -51,10 +51,6 @@ impl ProfileAnswer {
     }
 }
 
-impl Answer for ProfileAnswer {
-    const SCHEMA: &'static str = "sparsight/profile/1";
-}
-
 /// `sparsight/calibrate/1`: a calibration.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CalibrateAnswer {
@@ -68,8 +64,4 @@ pub struct CalibrateAnswer {
     pub weights: [f64; 3],
     /// Standard deviation of ln(measured / carried over) on matrices that took no part in the weights.
     pub log_sd: f64,
-}
-
-impl Answer for CalibrateAnswer {
-    const SCHEMA: &'static str = "sparsight/calibrate/1";
 }

@@ -4,11 +4,13 @@ use super::NamedCandidate;
 use crate::Advice;
 use crate::advise::Advised;
 use serde::Serialize;
+use serde_with::skip_serializing_none;
 use sparsight_kernels::DeviceFacts;
 use sparsight_matrix::{Features, Seconds};
 use sparsight_model::Prediction;
 
 /// A matrix in another order beside the matrix as it is. Products are compared with x and y in their own order each.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ReorderedAnswer {
     /// Method: `rcm`, reverse Cuthill-McKee.
@@ -18,21 +20,16 @@ pub struct ReorderedAnswer {
     /// Largest distance of an entry from the diagonal, before and after.
     pub bandwidth: [u64; 2],
     /// The best candidate for the matrix as it is; absent if none is possible.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub as_it_is: Option<BestAsItIs>,
     /// Speedup of the best candidate in the new order over `as_it_is`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub speedup: Option<f64>,
     /// Time that reordering x and y adds to every product if vectors cannot stay in the new order
     /// ([`Plan::prepare_reordered`](crate::Plan::prepare_reordered)), about; absent if the rates of the device are not known.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub vectors_s: Option<Seconds>,
     /// Products after which reordering has paid against every candidate for the matrix as it is, preparations counted; absent
     /// if never, or if a preparation was not measured.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub pays_off_after: Option<u64>,
     /// Preparation and all products to come, as it is and reordered, the latter with `reorder_s`; absent if one product counts.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub in_all_s: Option<[Seconds; 2]>,
 }
 

@@ -11,7 +11,7 @@ use sparsight_device::timing::{Caches, StoppingRule, Timing, measure};
 use sparsight_device::{Device, DeviceError, LoadRequest, OwnRequest, check, check_product, random_x_for};
 use sparsight_kernels::{Candidate, DeviceFacts, Format, Kernel, OwnKernel, feasible};
 use sparsight_matrix::{Csr, Dtype, Features, Narrowing, Reference, Scalar, Seconds, reference};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::OnceLock;
 
 /// Conditions of a measurement.
@@ -93,18 +93,9 @@ pub(crate) fn bench_held_to<T: Scalar>(
 ) -> Result<Benched, DeviceError> {
     let (a, x) = (right.a(), right.x());
     let mut prepared = Seconds(0.0);
-    let mut record = CorpusRecord {
-        matrix: name.to_owned(),
-        dtype: common_dtype(candidates, T::DTYPE),
-        caches: how.caches,
-        features: features.clone(),
-        preparation: BTreeMap::new(),
-        preprocess: BTreeMap::new(),
-        clock: None,
-        launch_s: launch_of(device.facts()),
-        far: 0,
-        results: Vec::new(),
-    };
+    let dtype = common_dtype(candidates, T::DTYPE);
+    let mut record = CorpusRecord::new(name, dtype, how.caches, features.clone());
+    record.launch_s = launch_of(device.facts());
     let mut timings = Vec::new();
     let mut keep = |record: &mut CorpusRecord, measured: Measured| {
         each(&measured)?;

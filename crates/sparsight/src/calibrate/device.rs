@@ -1,18 +1,22 @@
 //! A device of this machine that is calibrated, and the reports of a calibration.
 
 use super::Point;
-use super::{Benchmarked, calibration_candidates, cpu_calibration_folder, gpu, processor};
+use super::{
+    Benchmarked, calibration_candidates, cpu_calibration_folder, gpu, measure_conversion_threshold, processor,
+};
 use crate::Error;
 use crate::bench::{Bench, bench};
 use crate::profile::{GridName, ProfileFolder, ProfiledDevice, calibration_folder};
 use crate::records::CorpusRecord;
 use sparsight_device::cpu::Cpu;
 use sparsight_device::cuda::{Cuda, cusparse_version};
+use sparsight_device::gpu::ConvertOn;
 use sparsight_device::hip::Hip;
 use sparsight_device::timing::took;
 use sparsight_device::{Device, DeviceError};
-use sparsight_kernels::DeviceFacts;
+use sparsight_kernels::{Candidate, DeviceFacts};
 use sparsight_matrix::{Csr, Dtype, Features, Scalar, Seconds};
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// A device of this machine, by number.
@@ -31,20 +35,42 @@ pub enum CalibrationTarget {
 impl CalibrationTarget {
     /// Name of the device, and the folder of its calibration; `None` where the user has no folder for such things. Opens no GPU.
     pub(super) fn cached(self) -> Result<(String, Option<PathBuf>), DeviceError> {
-        let (interface, name, driver) = match self {
-            Self::Processor => {
-                let facts = Cpu::new().facts().clone();
-                let folder = cpu_calibration_folder(&facts);
-                return Ok((facts.name, folder));
-            }
-            Self::Gpu(index) => ("cuda", Cuda::name(index)?, Cuda::driver()?),
-            Self::GpuPart(index, multiprocessors) => {
-                ("cuda", Cuda::name_of_part(index, multiprocessors)?, Cuda::driver()?)
-            }
-            Self::Hip(index) => ("hip", Hip::name(index)?, Hip::driver()?),
+        let Some(name) = self.gpu_name()? else {
+            let facts = Cpu::new().facts().clone();
+            let folder = cpu_calibration_folder(&facts);
+            return Ok((facts.name, folder));
+        };
+        let (interface, driver) = match self {
+            Self::Hip(_) => ("hip", Hip::driver()?),
+            _ => ("cuda", Cuda::driver()?),
         };
         let folder = calibration_folder(interface, &name, &driver);
         Ok((name, folder))
+    }
+
+    /// Name of a GPU or a part of one in its facts; `None` of the processor. Opens nothing.
+    ///
+    /// # Errors
+    /// [`DeviceError`] if there is no such GPU.
+    pub fn gpu_name(self) -> Result<Option<String>, DeviceError> {
+        match self {
+            Self::Processor => Ok(None),
+            Self::Gpu(index) => Cuda::name(index).map(Some),
+            Self::GpuPart(index, multiprocessors) => Cuda::name_of_part(index, multiprocessors).map(Some),
+            Self::Hip(index) => Hip::name(index).map(Some),
+        }
+    }
+}
+
+/// `cpu`, `cuda:0`, `cuda:0/sm40`, `hip:0`.
+impl fmt::Display for CalibrationTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Processor => f.pad("cpu"),
+            Self::Gpu(index) => f.pad(&format!("cuda:{index}")),
+            Self::GpuPart(index, multiprocessors) => f.pad(&format!("cuda:{index}/sm{multiprocessors}")),
+            Self::Hip(index) => f.pad(&format!("hip:{index}")),
+        }
     }
 }
 
@@ -114,19 +140,118 @@ pub struct Calibrated {
     pub implausible: usize,
 }
 
+/// A device of this machine that is open, whatever it is.
+#[derive(Debug)]
+pub enum OpenDevice {
+    /// The processor.
+    Processor(Box<Cpu>),
+    /// A GPU, or a part of one.
+    Gpu(Box<Cuda>),
+    /// A GPU of AMD.
+    Hip(Box<Hip>),
+}
+
+impl OpenDevice {
+    /// Opens the device.
+    ///
+    /// # Errors
+    /// [`DeviceError`] if it is not there.
+    pub fn open(target: CalibrationTarget) -> Result<Self, DeviceError> {
+        match target {
+            CalibrationTarget::Processor => Ok(Self::Processor(Box::new(Cpu::new()))),
+            CalibrationTarget::Gpu(index) => Cuda::open(index).map(|gpu| Self::Gpu(Box::new(gpu))),
+            CalibrationTarget::GpuPart(index, multiprocessors) => {
+                Cuda::open_part(index, multiprocessors).map(|gpu| Self::Gpu(Box::new(gpu)))
+            }
+            CalibrationTarget::Hip(index) => Hip::open(index).map(|gpu| Self::Hip(Box::new(gpu))),
+        }
+    }
+
+    /// Facts of the device.
+    pub fn facts(&self) -> &DeviceFacts {
+        self.of::<f64>().facts()
+    }
+
+    /// The device, for one value type.
+    pub fn of<T: Scalar>(&self) -> &dyn Device<T> {
+        match self {
+            Self::Processor(cpu) => cpu.as_ref(),
+            Self::Gpu(gpu) => gpu.as_ref(),
+            Self::Hip(gpu) => gpu.as_gpu(),
+        }
+    }
+
+    /// Measures the rates of a processor; those of a GPU are measured when it is opened.
+    pub fn measure_rates(&mut self) {
+        if let Self::Processor(cpu) = self {
+            cpu.measure_rates();
+        }
+    }
+
+    /// Measures from which size on a GPU converts faster than the host, and keeps to it; `None` of a processor.
+    ///
+    /// # Errors
+    /// [`DeviceError`] if a conversion fails.
+    pub fn measure_conversion_threshold(&mut self) -> Result<Option<u64>, DeviceError> {
+        let from = match self {
+            Self::Processor(_) => None,
+            Self::Gpu(gpu) => measure_conversion_threshold(gpu.as_gpu())?,
+            Self::Hip(gpu) => measure_conversion_threshold(gpu.as_gpu())?,
+        };
+        self.convert_from(from);
+        Ok(from)
+    }
+
+    /// Converts on a GPU from so many non-zeros on, if that is known.
+    pub fn convert_from(&mut self, nnz: Option<u64>) {
+        let Some(place) = nnz.map(ConvertOn::From) else { return };
+        match self {
+            Self::Processor(_) => {}
+            Self::Gpu(gpu) => gpu.convert_on(place),
+            Self::Hip(gpu) => gpu.as_gpu_mut().convert_on(place),
+        }
+    }
+
+    /// Times of `candidates` of one value type on a matrix, whose values are rounded to it.
+    ///
+    /// # Errors
+    /// As [`bench`].
+    pub fn bench(
+        &self,
+        (name, matrix): (&str, &Csr<f64>),
+        features: &Features,
+        (dtype, candidates): (Dtype, &[Candidate]),
+        how: &Bench,
+    ) -> Result<CorpusRecord, DeviceError> {
+        match dtype {
+            Dtype::F32 => {
+                bench::<f32>(self.of(), (name, &matrix.to_dtype()), features, candidates, how, |_| Ok(()))
+            }
+            Dtype::F64 | Dtype::Mixed => {
+                bench::<f64>(self.of(), (name, matrix), features, candidates, how, |_| Ok(()))
+            }
+        }
+    }
+
+    /// Content of a new `device.json`, without the costs of conversions: of a calibration, if nothing else is said of its grid.
+    pub fn as_profiled(&self) -> ProfiledDevice {
+        let (grid, cusparse) = match self {
+            Self::Processor(_) => (GridName::Coarse, None),
+            Self::Gpu(_) => (GridName::Quick, cusparse_version().ok()),
+            Self::Hip(_) => (GridName::Quick, None),
+        };
+        let cusparse = cusparse.map(|(major, minor, patch)| format!("{major}.{minor}.{patch}"));
+        let threads = rayon::current_num_threads();
+        ProfiledDevice::now(self.facts().clone(), grid, cusparse.unwrap_or_default(), threads)
+    }
+}
+
 /// A device of this machine, opened for its calibration.
 #[derive(Debug)]
 pub struct CalibratedDevice {
-    opened: Opened,
+    pub(super) opened: OpenDevice,
     /// Time to open it, which is part of the budget of a GPU.
     pub(super) opening: Seconds,
-}
-
-#[derive(Debug)]
-enum Opened {
-    Processor(Box<Cpu>),
-    Gpu(Box<Cuda>),
-    Hip(Box<Hip>),
 }
 
 impl CalibratedDevice {
@@ -135,24 +260,13 @@ impl CalibratedDevice {
     /// # Errors
     /// [`DeviceError`] if it is not there.
     pub fn open(target: CalibrationTarget) -> Result<Self, DeviceError> {
-        let (opened, opening) = took(|| match target {
-            CalibrationTarget::Processor => Ok(Opened::Processor(Box::new(Cpu::new()))),
-            CalibrationTarget::Gpu(index) => Cuda::open(index).map(|gpu| Opened::Gpu(Box::new(gpu))),
-            CalibrationTarget::GpuPart(index, multiprocessors) => {
-                Cuda::open_part(index, multiprocessors).map(|gpu| Opened::Gpu(Box::new(gpu)))
-            }
-            CalibrationTarget::Hip(index) => Hip::open(index).map(|gpu| Opened::Hip(Box::new(gpu))),
-        });
+        let (opened, opening) = took(|| OpenDevice::open(target));
         Ok(Self { opened: opened?, opening })
     }
 
     /// Facts of the device.
     pub fn facts(&self) -> &DeviceFacts {
-        match &self.opened {
-            Opened::Processor(cpu) => cpu.facts(),
-            Opened::Gpu(gpu) => gpu.facts(),
-            Opened::Hip(gpu) => gpu.as_gpu().facts(),
-        }
+        self.opened.facts()
     }
 
     /// Measures what `folder` lacks of a calibration, and writes the profile: of a processor its own models for values of `dtypes`, of
@@ -179,33 +293,6 @@ impl CalibratedDevice {
         Ok(done)
     }
 
-    pub(super) fn of<T: Scalar>(&self) -> &dyn Device<T> {
-        match &self.opened {
-            Opened::Processor(cpu) => cpu.as_ref(),
-            Opened::Gpu(gpu) => gpu.as_ref(),
-            Opened::Hip(gpu) => gpu.as_gpu(),
-        }
-    }
-
-    /// Measures the rates of a processor; those of a GPU are measured when it is opened.
-    pub(super) fn measure_rates(&mut self) {
-        if let Opened::Processor(cpu) = &mut self.opened {
-            cpu.measure_rates();
-        }
-    }
-
-    /// Content of a new `device.json`, without the costs of conversions.
-    pub(super) fn as_profiled(&self) -> ProfiledDevice {
-        let (grid, cusparse) = match &self.opened {
-            Opened::Processor(_) => (GridName::Coarse, None),
-            Opened::Gpu(_) => (GridName::Quick, cusparse_version().ok()),
-            Opened::Hip(_) => (GridName::Quick, None),
-        };
-        let cusparse = cusparse.map(|(major, minor, patch)| format!("{major}.{minor}.{patch}"));
-        let threads = rayon::current_num_threads();
-        ProfiledDevice::now(self.facts().clone(), grid, cusparse.unwrap_or_default(), threads)
-    }
-
     /// Times of every kernel of a calibration on a matrix, in `dtype`.
     pub(super) fn measured(
         &self,
@@ -216,13 +303,6 @@ impl CalibratedDevice {
         how: &Bench,
     ) -> Result<CorpusRecord, DeviceError> {
         let candidates = calibration_candidates(self.facts().kind, dtype);
-        match dtype {
-            Dtype::F32 => {
-                bench::<f32>(self.of(), (name, &matrix.to_dtype()), features, &candidates, how, |_| Ok(()))
-            }
-            Dtype::F64 | Dtype::Mixed => {
-                bench::<f64>(self.of(), (name, matrix), features, &candidates, how, |_| Ok(()))
-            }
-        }
+        self.opened.bench((name, matrix), features, (dtype, &candidates), how)
     }
 }

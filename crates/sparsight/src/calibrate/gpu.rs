@@ -25,7 +25,7 @@ pub(super) fn calibrate(
 ) -> Result<Calibrated, Error> {
     let (facts, mut noise) = (device.facts(), Noise::before(device.facts().kind));
     if folder.known_device(facts)?.is_none() {
-        folder.write_device(&device.as_profiled())?;
+        folder.write_device(&device.opened.as_profiled())?;
     }
     let mut known = folder.calibration()?.unwrap_or_else(|| Vec::new().into());
     // Records without a time are measured again: a library may have been missing.

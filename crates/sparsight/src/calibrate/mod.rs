@@ -32,7 +32,7 @@ mod processor;
 pub use benchmark::{Benchmarked, run_benchmark};
 pub use budget::CALIBRATION_BUDGET;
 pub use cached::calibrated_profile;
-pub use device::{Calibrated, CalibratedDevice, CalibrationTarget, Event, Watcher};
+pub use device::{Calibrated, CalibratedDevice, CalibrationTarget, Event, OpenDevice, Watcher};
 pub use fit::{Fitted, fit, write_fitted};
 pub use gpu::carry_calibration;
 pub use instrument::{Grid, Point, instrument, measure_conversion, measure_conversion_threshold};

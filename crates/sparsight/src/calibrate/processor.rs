@@ -118,16 +118,16 @@ pub(super) fn calibrate(
     // A folder that cannot be written to is an error before the rates are measured.
     folder.benchmark()?.begin()?;
     if let Some(mut known) = folder.known_device(device.facts())? {
-        complete_device(folder, device.of(), &mut known, Some(GridName::Coarse))?;
+        complete_device(folder, device.opened.of(), &mut known, Some(GridName::Coarse))?;
     } else {
         watcher(Event::Rates(device.facts()))?;
-        device.measure_rates();
+        device.opened.measure_rates();
         watcher(Event::Conversions)?;
-        let conversion = measure_conversion(device.of::<f64>())?.into_iter().collect();
-        folder.write_device(&ProfiledDevice { conversion, ..device.as_profiled() })?;
+        let conversion = measure_conversion(device.opened.of::<f64>())?.into_iter().collect();
+        folder.write_device(&ProfiledDevice { conversion, ..device.opened.as_profiled() })?;
     }
     let (grid, mut benchmarked) = (cpu_calibration_grid(device.facts(), dtypes), Benchmarked::default());
-    let both = (device.of(), device.of());
+    let both = (device.opened.of(), device.opened.of());
     run_benchmark(both, folder, &grid, &mut noise, &mut benchmarked, watcher)?;
     let new = measure_matrices(device, folder, dtypes, seed, &mut noise, watcher)?;
     let is_new = benchmarked.measured + new > 0;
@@ -213,7 +213,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let folder = ProfileFolder::create(dir.path()).unwrap();
         let cpu = CalibratedDevice::open(CalibrationTarget::Processor).unwrap();
-        folder.write_device(&cpu.as_profiled()).unwrap();
+        folder.write_device(&cpu.opened.as_profiled()).unwrap();
         let kept = || folder.device().unwrap().provenance.noise;
         // Of a GPU, since the load here is not known.
         let mut noise = Noise::before(DeviceKind::Cuda);
@@ -235,7 +235,7 @@ mod tests {
         let cpu = CalibratedDevice::open(CalibrationTarget::Processor).unwrap();
         for round in 0..2 {
             let folder = ProfileFolder::create(&path).unwrap();
-            folder.write_device(&cpu.as_profiled()).unwrap();
+            folder.write_device(&cpu.opened.as_profiled()).unwrap();
             assert!(!set_noisy_calibration_apart(&path).unwrap() && path.is_dir(), "{round}");
             let mut noise = Noise::before(DeviceKind::Cuda);
             noise.timed_with(0.5, 5);

@@ -1,6 +1,7 @@
 //! Index of a profile's models, which is read before any of them: `models/index.json`.
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use sparsight_kernels::{Execution, Kernel};
 use sparsight_matrix::Dtype;
 use sparsight_model::{CutCost, MixedPrecision, PreparationModel};
@@ -10,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub const MODELS_SCHEMA: &str = "sparsight/models/2";
 
 /// Index of the models: their names, the parts that are small enough to be read at every start, and where the rest is.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ModelsIndex {
@@ -22,14 +24,12 @@ pub struct ModelsIndex {
     /// `best` chooses.
     pub models: BTreeMap<String, IndexedModel>,
     /// Costs of conversion and upload, learned from the corpus; `None` if it holds fewer than a dozen of them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preparation: Option<PreparationModel>,
     /// Cost of cutting, learned from matrices that were cut and run: by the model that chose the cut, and by execution.
     /// Empty with fewer than 40 cuts.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub cutting: BTreeMap<String, BTreeMap<Execution, CutCost>>,
     /// Position of mixed precision between `f32` and `f64`; `None` without measurements.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mixed: Option<MixedPrecision>,
     /// Names of the matrices that calibrations and learned models learned from. An error on one of them says nothing
     /// about a new matrix.

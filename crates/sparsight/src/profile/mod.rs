@@ -47,6 +47,7 @@ pub use vendor::other_vendor;
 use crate::Error;
 use crate::model_name::ModelName;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use sparsight_kernels::{Candidate, DeviceFacts, Execution, Format, device_bytes};
 use sparsight_matrix::{Bytes, Csr, Dtype, Features, Seconds};
 use sparsight_model::{CutCost, MixedPrecision, Rescaling};
@@ -115,7 +116,8 @@ pub struct ConversionCost {
 }
 
 /// Date, program and driver of a measurement.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Provenance {
     /// UTC date on which the profile was begun.
     pub date: String,
@@ -127,7 +129,6 @@ pub struct Provenance {
     #[serde(default)]
     pub kernels: String,
     /// Source of the numbers if this program did not measure them, and the assumptions in them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// Assumptions beside the numbers of a data sheet; empty for a measured device.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -140,7 +141,6 @@ pub struct Provenance {
     /// Host processor threads available to conversions.
     pub host_threads: usize,
     /// Disturbances of the machine while it was measured, so that times may be off; absent if none was seen.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noise: Option<String>,
 }
 
@@ -152,12 +152,9 @@ impl Provenance {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             commit: option_env!("SPARSIGHT_COMMIT").unwrap_or("unknown").to_owned(),
             kernels: sparsight_device::cuda::catalogue_hash(),
-            source: None,
-            assumptions: Vec::new(),
             driver: driver.to_owned(),
-            cusparse: String::new(),
             host_threads,
-            noise: None,
+            ..Self::default()
         }
     }
 

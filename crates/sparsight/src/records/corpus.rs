@@ -145,6 +145,22 @@ impl Outcome {
 const LARGE: u64 = 20_000_000;
 
 impl CorpusRecord {
+    /// Record of a matrix of which nothing was measured yet.
+    pub fn new(matrix: impl Into<String>, dtype: Dtype, caches: Caches, features: Features) -> Self {
+        Self {
+            matrix: matrix.into(),
+            dtype,
+            caches,
+            features,
+            preparation: BTreeMap::new(),
+            preprocess: BTreeMap::new(),
+            clock: None,
+            launch_s: None,
+            far: 0,
+            results: Vec::new(),
+        }
+    }
+
     /// Returns whether the matrix came from the gallery.
     pub fn is_generated(&self) -> bool {
         self.matrix.starts_with(gallery::PREFIX)
@@ -230,19 +246,7 @@ impl CorpusRecord {
     /// A record that holds only features: added to this record, it replaces the features.
     #[must_use]
     pub fn with_features(self, features: Features) -> Self {
-        let Self { matrix, dtype, caches, .. } = self;
-        Self {
-            matrix,
-            dtype,
-            caches,
-            features,
-            preparation: BTreeMap::new(),
-            preprocess: BTreeMap::new(),
-            clock: None,
-            launch_s: None,
-            far: 0,
-            results: Vec::new(),
-        }
+        Self::new(self.matrix, self.dtype, self.caches, features)
     }
 
     /// The record as if a launch took `launch`, what it takes in the profile: every time is moved by the difference to that of the

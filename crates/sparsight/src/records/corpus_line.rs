@@ -15,6 +15,7 @@ use super::{ClockRecord, CorpusRecord, Measured, Outcome, PreparationRecord};
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_with::skip_serializing_none;
 use sparsight_device::timing::Caches;
 use sparsight_kernels::{Candidate, Format, Kernel};
 use sparsight_matrix::{Dtype, Features, Infeasible, Seconds};
@@ -22,6 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// A line of `corpus.jsonl`.
+#[skip_serializing_none]
 #[derive(Serialize, Deserialize)]
 pub(super) struct CorpusLine {
     matrix: String,
@@ -31,9 +33,7 @@ pub(super) struct CorpusLine {
     preparation: BTreeMap<Format, PreparationRecord>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     preprocess: BTreeMap<Kernel, Seconds>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     clock: Option<ClockRecord>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     launch_s: Option<Seconds>,
     /// Block sizes of the entries of each kernel that has any; absent in lines of before.
     #[serde(default)]
@@ -177,18 +177,8 @@ impl TryFrom<CorpusLine> for CorpusRecord {
             Results::OneByOne(results) => results,
             Results::Grouped(kernels) => ungrouped(kernels, &blocks, dtype)?,
         };
-        Ok(Self {
-            matrix,
-            dtype,
-            caches,
-            features,
-            preparation,
-            preprocess,
-            clock,
-            launch_s,
-            far: 0,
-            results,
-        })
+        let new = Self::new(matrix, dtype, caches, features);
+        Ok(Self { preparation, preprocess, clock, launch_s, results, ..new })
     }
 }
 
@@ -223,18 +213,8 @@ mod tests {
     use sparsight_matrix::RowLengths;
 
     fn record(results: Vec<Measured>) -> CorpusRecord {
-        CorpusRecord {
-            matrix: "a/x".to_owned(),
-            dtype: Dtype::F32,
-            caches: Caches::Warm,
-            features: Features::from_row_lengths(&RowLengths::from_counts([(3, 10)]), 10, 4, 0.1),
-            preparation: BTreeMap::new(),
-            preprocess: BTreeMap::new(),
-            clock: None,
-            launch_s: None,
-            far: 0,
-            results,
-        }
+        let features = Features::from_row_lengths(&RowLengths::from_counts([(3, 10)]), 10, 4, 0.1);
+        CorpusRecord { results, ..CorpusRecord::new("a/x", Dtype::F32, Caches::Warm, features) }
     }
 
     /// Every kind of outcome somewhere in the catalogue.

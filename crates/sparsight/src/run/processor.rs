@@ -44,15 +44,7 @@ impl Advice {
             Bytes(0) => Limits::NONE,
             bytes => Limits::with_memory(bytes),
         };
-        let mut advice = Self {
-            kind: DeviceKind::Cpu,
-            model: ModelName::Best,
-            ranked: Vec::new(),
-            refused: Vec::new(),
-            is_empty: features.nnz == 0,
-            run_now: None,
-            iteration: None,
-        };
+        let mut advice = Self::new(DeviceKind::Cpu, ModelName::Best, features);
         for candidate in calibration_candidates(DeviceKind::Cpu, dtype) {
             match feasible(&candidate, features, &limits) {
                 Ok(memory) => advice.ranked.push(assumed(candidate, memory, features)),

@@ -5,12 +5,12 @@ use super::gpus::Way;
 use crate::context::Context;
 use crate::failure::{Exit, Failure};
 use crate::matrix_source::MatrixSource;
-use crate::table::Columns;
+use crate::table::{Columns, cell_or};
 use crate::text::{BOLD, assumed, grouped, heading};
 use sparsight::answer::{BreakEvenAnswer, FasterFrom, LinksAnswer, NumbersOfGpus, SizeTried, TimeOnGpus};
 use sparsight::distributed::{break_even, largest_where, numbers_of_gpus};
 use sparsight::matrix::gallery::{Accepts, PREFIX, Recipe, Value};
-use sparsight::matrix::{Bytes, Features, Scalar, Seconds, available_memory};
+use sparsight::matrix::{Bytes, Features, Scalar, available_memory};
 use sparsight::profile::KnownLinks;
 use sparsight::{Advisor, Profile};
 use std::collections::BTreeMap;
@@ -206,9 +206,7 @@ fn print(
         .with([(parameter, &|size| size.value.to_string()), ("non-zeros", &|size| grouped(size.nnz))]);
     for &count in counts {
         let title = if count == 1 { "one GPU".to_owned() } else { format!("{count} GPUs") };
-        let time = |time: Seconds| time.to_string();
-        columns =
-            columns.with([(&title, &|size| size.on(count).map_or_else(|| "does not fit".to_owned(), time))]);
+        columns = columns.with([(&title, &|size| cell_or("does not fit", size.on(count)))]);
     }
     out.line("")?;
     out.line(columns.table())?;

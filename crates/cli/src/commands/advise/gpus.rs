@@ -6,7 +6,7 @@ use crate::device_choice::LinkedGpus;
 use crate::failure::{Exit, Failure};
 use crate::links;
 use crate::matrix_source::MatrixSource;
-use crate::table::Columns;
+use crate::table::{Columns, cell_or};
 use crate::text::{BOLD, assumed, between, described, heading, percent, title};
 use sparsight::answer::{
     AdviseGpusAnswer, LinksAnswer, MatrixSummary, MeasuredOutcome, NumbersOfGpus, OnGpus, TooFewGpus,
@@ -260,9 +260,9 @@ fn print(
         ("GPUs", &|on| format!("{}{}", on.count, if on.extrapolated { " *" } else { "" })),
         ("predicted", &|on| on.predicted_s.to_string()),
         ("90 % between", &|on| between(on.low_s, on.high_s)),
-        ("x one GPU", &|on| on.speedup.map_or_else(String::new, |speedup| format!("{speedup:.2}"))),
-        ("efficiency", &|on| on.efficiency.map_or_else(String::new, percent)),
-        ("<limit", &|on| on.limit.unwrap_or("").to_owned()),
+        ("x one GPU", &|on| cell_or("", on.speedup.map(|speedup| format!("{speedup:.2}")))),
+        ("efficiency", &|on| cell_or("", on.efficiency.map(percent))),
+        ("<limit", &|on| cell_or("", on.limit)),
         ("exchanged", &|on| on.exchanged_bytes.to_string()),
         ("most of one", &|on| on.most_exchanged_bytes.to_string()),
         ("memory a GPU", &|on| on.memory_bytes.to_string()),

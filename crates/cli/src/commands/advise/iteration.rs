@@ -1,15 +1,15 @@
 //! `advise --iteration cg`: candidates ranked by an iteration of a solver.
 
 use super::Advise;
-use super::remarks::{answering, extrapolations, pays_off, refusals};
+use super::remarks::{answering, extrapolations, pays_off, place, refusals};
 use crate::context::{Context, command_as_typed};
 use crate::failure::{Exit, Failure};
 use crate::matrix_source::MatrixSource;
-use crate::table::Table;
+use crate::table::{Columns, cell_or};
 use crate::text::{self, BOLD, between, candidate, counted, heading, times_as_fast};
-use sparsight::advise::{Advised, TIE};
+use sparsight::advise::Advised;
 use sparsight::answer::{AdviseAnswer, MatrixSummary};
-use sparsight::matrix::{Csr, Features, Narrowing, Scalar};
+use sparsight::matrix::{Csr, Features, Scalar};
 use sparsight::model::{Iteration, IterationTime, Step};
 use sparsight::{Advice, Advisor, Profile};
 use std::collections::BTreeSet;
@@ -28,10 +28,7 @@ impl Advise {
         let turned = iteration.needs_transpose().then(|| matrix.transposed()).transpose();
         let turned = turned.map_err(|error| Failure::input(format!("{}: {error}", source.title())))?;
         let turned = turned.as_ref().map(Features::of);
-        let mut objective = self.model.objective(self.iterations);
-        objective.mixed_precision = self.values.mixed(T::DTYPE, profile.device.facts.kind)?;
-        let narrowing = objective.mixed_precision.then(|| Narrowing::of(&matrix));
-        objective.mixed_precision &= narrowing.is_none_or(|narrowing| narrowing.too_large == 0);
+        let (objective, narrowing) = self.objective(&matrix, profile)?;
         let of = (&features, turned.as_ref());
         let advice = Advisor::new(profile).advise_iteration(of, T::DTYPE, &objective, iteration)?;
         let summary = MatrixSummary::of(source.title(), &features);
@@ -103,39 +100,20 @@ impl Advise {
                 is_first || named.contains(&one.candidate)
             })
             .collect();
-        let mut columns = vec![
-            "",
-            "<candidate",
-            "an iteration",
-            "90 % between",
-            "in products",
-            "launches",
-            "a product",
-            "convert",
-        ];
-        columns.push("pays off after");
-        if products.is_some() {
-            columns.push("in all");
-        }
-        let mut table = Table::new(&columns);
-        for &(rank, one) in &shown {
-            let Some(time) = one.iteration else { continue };
-            let is_equal = rank > 1 && verdict.speedup(one) <= 1.0 + TIE;
-            let mut cells = vec![
-                if is_equal { format!("= {rank}") } else { rank.to_string() },
-                candidate(&one.candidate),
-                time.time.to_string(),
-                between(time.low, time.high),
-                time.in_products.to_string(),
-                time.launches.to_string(),
-                one.prediction.time.to_string(),
-                one.preparation.map_or_else(|| "?".to_owned(), |s| s.to_string()),
-                pays_off(one, verdict.run_now).replace("product", "iteration"),
-            ];
-            cells.extend(products.map(|n| one.in_all(n).to_string()));
-            table.row(cells);
-        }
-        out.line(table)?;
+        let timed = shown.iter().filter_map(|&(rank, one)| Some((rank, one, one.iteration?)));
+        let columns = Columns::of(timed).with([
+            ("", &|(rank, one, _)| place(*rank, one, &verdict)),
+            ("<candidate", &|(_, one, _)| candidate(&one.candidate)),
+            ("an iteration", &|(.., time)| time.time.to_string()),
+            ("90 % between", &|(.., time)| between(time.low, time.high)),
+            ("in products", &|(.., time)| time.in_products.to_string()),
+            ("launches", &|(.., time)| time.launches.to_string()),
+            ("a product", &|(_, one, _)| one.prediction.time.to_string()),
+            ("convert", &|(_, one, _)| cell_or("?", one.preparation)),
+            ("pays off after", &|(_, one, _)| pays_off(one, verdict.run_now).replace("product", "iteration")),
+        ]);
+        let in_all = |one: &Advised| cell_or("", products.map(|n| one.in_all(n)));
+        out.line(columns.with_if(products.is_some(), [("in all", &|(_, one, _)| in_all(one))]).table())?;
         out.line("")?;
         let graph = if profile.device.facts.kind.is_gpu() { ", captured in a CUDA graph" } else { "" };
         let of_it = format!(

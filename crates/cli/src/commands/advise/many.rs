@@ -5,12 +5,12 @@ use crate::context::Context;
 use crate::failure::{Exit, Failure};
 use crate::many::one_by_one;
 use crate::matrix_source::MatrixSource;
-use crate::table::Table;
+use crate::table::{Table, cell_or};
 use crate::text::{assumed, between, candidate, counted, grouped, heading, matrices, pairs};
 use crate::values::what_it_changes;
 use sparsight::advise::RunNowName;
 use sparsight::answer::{AdviseAnswer, AdviseManyAnswer, AdvisedMatrix, MatrixSummary};
-use sparsight::matrix::{Csr, Features, Narrowing, Scalar};
+use sparsight::matrix::{Csr, Features, Scalar};
 use sparsight::{Advisor, Error, Profile};
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -35,19 +35,18 @@ impl Advise {
         if self.transpose {
             sources = sources.into_iter().flat_map(|a| [a.clone(), a.transposed()]).collect();
         }
-        let mut objective = self.model.objective(self.iterations);
-        objective.mixed_precision = self.values.mixed(T::DTYPE, profile.device.facts.kind)?;
-        let products = objective.products;
+        let products = self.iterations.map(NonZeroU64::get);
+        // Before the first matrix is read.
+        self.values.mixed(T::DTYPE, profile.device.facts.kind)?;
         let (mut advised, mut rows) = (Vec::new(), Vec::new());
         // What was transposed is there already.
         let turned: Cell<Option<Csr<T>>> = Cell::default();
         let load = |source: &_| turned.take().map_or_else(|| self.load::<T>(source, context), Ok);
         let looked = one_by_one(&sources, "advising", context, load, |at, matrix| {
-            let (source, mut objective) = (&sources[at], objective);
-            let lost = objective.mixed_precision.then(|| Narrowing::of(&matrix));
+            let source = &sources[at];
+            let (objective, lost) = self.objective(&matrix, profile)?;
             if let Some(lost) = lost.as_ref().filter(|lost| lost.too_large > 0) {
                 // It is ranked without.
-                objective.mixed_precision = false;
                 context.printer.warning(format_args!("{}: {}", source.title(), what_it_changes(lost)));
             }
             let features = Features::of(&matrix);
@@ -120,7 +119,7 @@ fn print(
             table.row([name, nnz, "not possible".to_owned()]);
             continue;
         };
-        let times = |csr: Option<f64>| csr.map_or_else(|| "-".to_owned(), |speedup| format!("{speedup:.2}"));
+        let times = |csr: Option<f64>| cell_or("-", csr.map(|speedup| format!("{speedup:.2}")));
         table.row([
             name,
             nnz,

@@ -8,7 +8,7 @@ mod print;
 mod remarks;
 
 use crate::args::{ModelFlags, products};
-use crate::context::{Context, command_as_typed};
+use crate::context::{Context, command_as_typed, with_scalar};
 use crate::csv::{CANDIDATE, CsvFlag, Layout, PREDICTED};
 use crate::device_choice::ProfileFlags;
 use crate::failure::{Exit, Failure};
@@ -27,7 +27,7 @@ use sparsight::model::Iteration;
 use sparsight::partition::PartitionObjective;
 use sparsight::records::Outcome;
 use sparsight::run::{Tries, Verified};
-use sparsight::{Advice, Advisor, Error, Profile, verify};
+use sparsight::{Advice, Advisor, Error, Objective, Profile, verify};
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 
@@ -152,10 +152,7 @@ const VERIFIED: NonZeroUsize = NonZeroUsize::new(5).expect("not 0");
 
 impl Advise {
     pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
-        match context.dtype() {
-            Dtype::F32 => self.run_as::<f32>(context),
-            Dtype::F64 | Dtype::Mixed => self.run_as::<f64>(context),
-        }
+        with_scalar!(context.dtype(), T => self.run_as::<T>(context))
     }
 
     fn run_as<T: Scalar>(&self, context: &Context) -> Result<Exit, Failure> {
@@ -183,10 +180,7 @@ impl Advise {
         let profile = self.profile.at_hand(profile, device.as_ref(), context);
         let (mut matrix, mut told) = self.load_told::<T>(&source, context)?;
         let ordered = self.order.reorder.map(|order| order.apply(&matrix, &source.title())).transpose()?;
-        let mut objective = self.model.objective(self.iterations);
-        objective.mixed_precision = self.values.mixed(T::DTYPE, profile.device.facts.kind)?;
-        let narrowing = objective.mixed_precision.then(|| Narrowing::of(&matrix));
-        objective.mixed_precision &= narrowing.is_none_or(|narrowing| narrowing.too_large == 0);
+        let (objective, narrowing) = self.objective(&matrix, &profile)?;
         let advised = |matrix: &Csr<T>| -> Result<(Features, Advice), Failure> {
             let features = Features::of(matrix);
             let mut advice = Advisor::new(&profile).advise(&features, T::DTYPE, &objective)?;
@@ -259,6 +253,18 @@ impl Advise {
         let is_failure = |outcome: &Outcome| matches!(outcome, Outcome::Failed { .. });
         let failed = verified.as_ref().is_some_and(|verified| verified.measured.values().any(is_failure));
         Ok(if failed || advice.ranked.is_empty() { Exit::No } else { Exit::Done })
+    }
+
+    /// What to rank by, and what values in f32 lose where they are asked for; they are not ranked if one is too large.
+    fn objective<T: Scalar>(
+        &self,
+        matrix: &Csr<T>,
+        profile: &Profile,
+    ) -> Result<(Objective, Option<Narrowing>), Failure> {
+        let asked = self.values.mixed(T::DTYPE, profile.device.facts.kind)?;
+        let narrowing = asked.then(|| Narrowing::of(matrix));
+        let mixed_precision = narrowing.is_some_and(|narrowing| narrowing.too_large == 0);
+        Ok((Objective { mixed_precision, ..self.model.objective(self.iterations) }, narrowing))
     }
 
     /// Counts break-evens from what `--from` names.

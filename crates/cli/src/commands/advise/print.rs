@@ -1,11 +1,11 @@
 //! Text of `advise`: the verdict, the ranking and the remarks below it.
 
 use super::Advise;
-use super::remarks::{answering, extrapolations, pays_off, refusals};
+use super::remarks::{answering, extrapolations, pays_off, place, refusals};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::report::Sentences;
-use crate::table::Table;
+use crate::table::{Table, cell_or};
 use crate::text::{self, BOLD, between, candidate, counted, heading, of_bandwidth, times_as_fast};
 use sparsight::advise::{Advised, RunNowKind, TIE, Verdict};
 use sparsight::answer::AdviseAnswer;
@@ -127,14 +127,13 @@ impl Advise {
                 table.row(["", "for comparison:"]);
             }
             let prediction = &advised.prediction;
-            let is_equal = rank > 1 && verdict.speedup(advised) <= 1.0 + TIE;
             let mut cells = vec![
-                if is_equal { format!("= {rank}") } else { rank.to_string() },
+                place(rank, advised, verdict),
                 candidate(&advised.candidate),
                 prediction.time.to_string(),
                 between(prediction.low, prediction.high),
                 of_bandwidth(advised.bandwidth_fraction),
-                advised.preparation.map_or_else(|| "?".to_owned(), |s| s.to_string()),
+                cell_or("?", advised.preparation),
                 pays_off(advised, verdict.run_now),
             ];
             if self.iterations.is_some() {

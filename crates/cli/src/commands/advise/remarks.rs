@@ -2,7 +2,7 @@
 
 use crate::reordering::Order;
 use crate::text::{self, candidate, counted, grouped, words};
-use sparsight::advise::{Advised, RunNow, TIE, Why};
+use sparsight::advise::{Advised, RunNow, TIE, Verdict, Why};
 use sparsight::answer::ReorderedAnswer;
 use sparsight::kernels::Kernel;
 use sparsight::models::ModelName;
@@ -51,6 +51,12 @@ pub(super) fn what_is_nearby(nearby: &Nearby) -> String {
         _ => format!("closer to them than {share:.0} % of the training matrices are to theirs"),
     };
     format!("nearest training matrices: {names}; {how_far}")
+}
+
+/// `3`, or `= 3` where it is as good as the first.
+pub(super) fn place(rank: usize, advised: &Advised, verdict: &Verdict<'_>) -> String {
+    let is_equal = rank > 1 && verdict.speedup(advised) <= 1.0 + TIE;
+    if is_equal { format!("= {rank}") } else { rank.to_string() }
 }
 
 pub(super) fn pays_off(advised: &Advised, run_now: Option<RunNow>) -> String {

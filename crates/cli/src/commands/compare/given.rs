@@ -18,7 +18,7 @@ impl Given {
     fn is_path_of(&self, device: &DeviceName) -> bool {
         let path = |device: &DeviceName| match device {
             DeviceName::Profile(name) => Path::new(name).canonicalize().ok(),
-            _ => None,
+            DeviceName::Here(_) => None,
         };
         self.device == *device || path(&self.device).is_some_and(|own| path(device) == Some(own))
     }
@@ -86,12 +86,13 @@ pub(super) fn for_devices(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sparsight::calibrate::CalibrationTarget;
 
     #[test]
     fn a_number_is_given_for_a_device_and_is_above_0() {
         let given: Given = "nvidia-h200=30000".parse().unwrap();
         assert_eq!(given, Given { device: "nvidia-h200".parse().unwrap(), number: 30000.0 });
-        assert_eq!("cuda=7e2".parse::<Given>().unwrap().device, DeviceName::Cuda(0));
+        assert_eq!("cuda=7e2".parse::<Given>().unwrap().device, DeviceName::Here(CalibrationTarget::Gpu(0)));
         for wrong in ["nvidia-h200", "a=", "a=0", "a=-1", "a=inf", "a=much"] {
             assert!(wrong.parse::<Given>().is_err(), "{wrong}");
         }

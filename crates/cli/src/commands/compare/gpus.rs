@@ -6,7 +6,7 @@ use crate::csv::Layout;
 use crate::failure::{Exit, Failure};
 use crate::links;
 use crate::matrix_source::MatrixSource;
-use crate::table::Columns;
+use crate::table::{Columns, cell_or};
 use crate::text::{between, percent, title};
 use sparsight::Advisor;
 use sparsight::answer::{
@@ -146,11 +146,11 @@ impl Compare {
                 Err(_) => "does not fit".to_owned(),
             }),
             ("90 % between", &|(_, one)| of(*one, &|one| between(one.on.low_s, one.on.high_s))),
-            ("<limited by", &|(_, one)| of(*one, &|one| one.on.limit.unwrap_or("").to_owned())),
+            ("<limited by", &|(_, one)| of(*one, &|one| cell_or("", one.on.limit))),
             ("speed", &|(_, one)| {
-                of(*one, &|one| one.speed.map_or_else(|| "?".to_owned(), |speed| format!("{speed:.2}")))
+                of(*one, &|one| cell_or("?", one.speed.map(|speed| format!("{speed:.2}"))))
             }),
-            ("efficiency", &|(_, one)| of(*one, &|one| one.on.efficiency.map_or_else(String::new, percent))),
+            ("efficiency", &|(_, one)| of(*one, &|one| cell_or("", one.on.efficiency.map(percent)))),
             ("products/s", &|(_, one)| of(*one, &|one| readable(one.products_per_s))),
         ]);
         let worth = |one: &ComparedOnGpus| [one.products_per_s_per_price, one.products_per_joule];

@@ -5,7 +5,7 @@ use crate::failure::{Exit, Failure};
 use crate::name_prefixes::NamePrefixes;
 use crate::printer::Printer;
 use crate::profiling;
-use crate::table::Table;
+use crate::table::{Columns, Table, cell_or};
 use crate::text::{counted, matrices, percent, words};
 use sparsight::kernels::Kernel;
 use sparsight::models::ModelName;
@@ -148,15 +148,17 @@ fn print(answer: &FitAnswer, models: &Models, older: usize, out: &Printer) -> Re
 
 /// Kernel by kernel the errors of the learned models side by side, and which of them is least.
 fn errors(learned: &[LearnedErrors]) -> Table {
-    let names = learned.iter().map(|l| l.model);
-    let columns: Vec<&str> = std::iter::once("<kernel").chain(names).chain(["<best"]).collect();
-    let mut table = Table::new(&columns);
-    for kernel in Kernel::all().map(|kernel| kernel.to_string()) {
-        let of = |l: &LearnedErrors| l.log_errors.get(&kernel).copied();
-        let least = learned.iter().filter_map(|l| Some((l.model, of(l)?))).min_by(|a, b| a.1.total_cmp(&b.1));
-        let Some((best, _)) = least else { continue };
-        let cells = learned.iter().map(|l| of(l).map_or_else(|| "-".to_owned(), |e| format!("{e:.3}")));
-        table.row(std::iter::once(words(&kernel)).chain(cells).chain([best.to_owned()]));
+    let of = |l: &LearnedErrors, kernel: &str| l.log_errors.get(kernel).copied();
+    let best = |kernel: String| {
+        let known = learned.iter().filter_map(|l| Some((l.model, of(l, &kernel)?)));
+        let (best, _) = known.min_by(|a, b| a.1.total_cmp(&b.1))?;
+        Some((kernel, best))
+    };
+    let kernels = Kernel::all().map(|kernel| kernel.to_string()).filter_map(best);
+    let mut columns = Columns::of(kernels).with([("<kernel", &|(kernel, _)| words(kernel))]);
+    for l in learned {
+        columns = columns
+            .with([(l.model, &|(kernel, _)| cell_or("-", of(l, kernel).map(|error| format!("{error:.3}"))))]);
     }
-    table
+    columns.with([("<best", &|(_, best)| (*best).to_owned())]).table()
 }

@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::failure::{Exit, Failure};
 use crate::printer::Printer;
-use crate::table::Table;
+use crate::table::{Columns, Table, cell_or};
 use crate::text::{self, counted};
 use sparsight_lab::answer::ForeignAnswer;
 use sparsight_lab::foreign::{ForeignDraws, ForeignError, ForeignMethod, ForeignTable, evaluate_foreign};
@@ -102,33 +102,34 @@ fn print(
     }
     let of_all = |row: &&ForeignError| row.format.is_none() && row.size.is_none();
     for &count in counts {
-        out.line("")?;
-        out.line(format_args!("median, mean error with {} measured on both", text::matrices(count)))?;
+        out.line(format_args!("\nmedian, mean error with {} measured on both", text::matrices(count)))?;
         out.line(errors(answer, count, &of_all, &|_| String::new()))?;
-        out.line("")?;
-        out.line("by format")?;
+        out.line("\nby format")?;
         let by_format = |row: &&ForeignError| row.format.is_some();
         out.line(errors(answer, count, &by_format, &|row| row.format.clone().unwrap_or_default()))?;
-        out.line("")?;
-        out.line("by non-zeros")?;
+        out.line("\nby non-zeros")?;
         let by_size = |row: &&ForeignError| row.size.is_some();
         out.line(errors(answer, count, &by_size, &|row| row.size.unwrap_or_default().to_owned()))?;
-        out.line("")?;
-        out.line("time of the best format over that of the one chosen by the carried times")?;
-        let mut table = Table::new(&["<from", "<to", "<by", "best / chosen"]);
-        for row in answer.evaluation.choices.iter().filter(|row| row.matrices == count) {
-            let quality = format!("{:.3}", row.best_over_chosen);
-            table.row([row.from.clone(), row.to.clone(), row.method.to_string(), quality]);
-        }
-        out.line(table)?;
-        out.line("")?;
-        out.line("90 % intervals: around learned times, made without the GPU; around calibrated ones, as the product makes them")?;
-        let mut table = Table::new(&["<GPU left out", "<times", "inside", "high / low"]);
-        for row in answer.evaluation.coverage.iter().filter(|row| row.matrices == count) {
-            let (inside, wide) = (percent(row.inside), format!("{:.2}", row.high_over_low));
-            table.row([row.to.clone(), row.method.to_string(), inside, wide]);
-        }
-        out.line(table)?;
+        out.line("\ntime of the best format over that of the one chosen by the carried times")?;
+        out.line(Table::of(
+            answer.evaluation.choices.iter().filter(|row| row.matrices == count),
+            [
+                ("<from", &|row| row.from.clone()),
+                ("<to", &|row| row.to.clone()),
+                ("<by", &|row| row.method.to_string()),
+                ("best / chosen", &|row| format!("{:.3}", row.best_over_chosen)),
+            ],
+        ))?;
+        out.line("\n90 % intervals: around learned times, made without the GPU; around calibrated ones, as the product makes them")?;
+        out.line(Table::of(
+            answer.evaluation.coverage.iter().filter(|row| row.matrices == count),
+            [
+                ("<GPU left out", &|row| row.to.clone()),
+                ("<times", &|row| row.method.to_string()),
+                ("inside", &|row| percent(row.inside)),
+                ("high / low", &|row| format!("{:.2}", row.high_over_low)),
+            ],
+        ))?;
     }
     Ok(())
 }
@@ -145,17 +146,18 @@ fn errors(
     let mut methods: Vec<ForeignMethod> = rows.iter().map(|row| row.method).collect();
     methods.sort_unstable();
     methods.dedup();
-    let names: Vec<String> = methods.iter().map(ToString::to_string).collect();
-    let titles = ["<from", "<to", "<"].into_iter().chain(names.iter().map(String::as_str));
-    let mut table = Table::new(&titles.collect::<Vec<_>>());
-    for of_one in rows.chunk_by(|a, b| (&a.from, &a.to, class(a)) == (&b.from, &b.to, class(b))) {
-        let cell = |method: &ForeignMethod| {
-            let row = of_one.iter().find(|row| row.method == *method);
-            row.map_or(String::new(), |row| format!("{}, {}", percent(row.median), percent(row.mean)))
+    let pairs = rows.chunk_by(|a, b| (&a.from, &a.to, class(a)) == (&b.from, &b.to, class(b)));
+    let mut columns = Columns::of(pairs).with([
+        ("<from", &|of| of[0].from.clone()),
+        ("<to", &|of| of[0].to.clone()),
+        ("<", &|of| class(of[0])),
+    ]);
+    for method in methods {
+        let of_method = |of: &[&ForeignError]| {
+            let row = of.iter().find(|row| row.method == method);
+            cell_or("", row.map(|row| format!("{}, {}", percent(row.median), percent(row.mean))))
         };
-        let first = of_one[0];
-        let begin = [first.from.clone(), first.to.clone(), class(first)];
-        table.row(begin.into_iter().chain(methods.iter().map(cell)));
+        columns = columns.with([(&method.to_string(), &|of| of_method(of))]);
     }
-    table
+    columns.table()
 }

@@ -3,7 +3,7 @@
 use crate::args::KernelFlags;
 use crate::budget::{Budget, Spending, of_all_sizes};
 use crate::context::Context;
-use crate::device_choice::{DeviceName, OpenDevice};
+use crate::device_choice::{DeviceName, runnable};
 use crate::failure::{Exit, Failure};
 use crate::matrix_source::{MatrixSource, matrices};
 use crate::profiling;
@@ -11,7 +11,7 @@ use crate::shard::Shard;
 use crate::text::{counted, matrices, shown};
 use crate::values::ValuesFlag;
 use rayon::prelude::*;
-use sparsight::bench::Noise;
+use sparsight::bench::{Bench, Noise};
 use sparsight::kernels::Candidate;
 use sparsight::matrix::{Csr, Dtype, Features};
 use sparsight::profile::ProfileFolder;
@@ -109,18 +109,20 @@ impl Measure {
         tasks
     }
 
+    /// The answer before anything was counted.
+    fn counts(&self) -> MeasureAnswer {
+        let (folder, shard) = (self.output.clone(), self.shard.map(|shard| shard.to_string()));
+        MeasureAnswer { folder, shard, ..MeasureAnswer::default() }
+    }
+
     pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         if self.features_only {
             return self.refresh_features(context);
         }
         let mut spending = self.budget.map(Spending::new);
-        let mut counts = MeasureAnswer {
-            folder: self.output.clone(),
-            shard: self.shard.map(|shard| shard.to_string()),
-            ..MeasureAnswer::default()
-        };
+        let mut counts = self.counts();
         let sources = MatrixSource::batch(&self.paths, &context.printer)?;
-        let mut device = OpenDevice::open(&self.device)?;
+        let mut device = self.device.open()?;
         let mut dtypes = context.dtypes();
         let double = context.named_dtype().unwrap_or(Dtype::F64);
         if self.values.mixed(double, device.facts().kind)? {
@@ -137,13 +139,13 @@ impl Measure {
         for &dtype in &dtypes {
             candidates.extend(self.kernels.candidates(device.facts().kind, dtype)?);
         }
-        let candidates = device.runnable::<f64>(candidates, context)?;
+        let candidates = runnable::<f64>(&device, candidates, context)?;
         let mut tasks = self.plan(sources, (&dtypes, &candidates), &corpus, &mut counts);
         if self.budget.is_some() {
             tasks.sort_by_key(Task::work);
             tasks = of_all_sizes(tasks);
         }
-        let mut noise = Noise::before(device.facts().kind);
+        let (mut noise, how) = (Noise::before(device.facts().kind), Bench::of_a_corpus(context.seed));
         let bar = context.printer.progress(tasks.iter().map(Task::work).sum(), "matrices");
         let mut done = 0;
         for task in tasks {
@@ -167,18 +169,7 @@ impl Measure {
                     counts.unreadable.push(UnreadableMatrix { matrix: name.clone(), why });
                     continue;
                 }
-                let record = match dtype {
-                    Dtype::F32 => profiling::one::<f32>(
-                        &device,
-                        (&name, &matrix.to_dtype()),
-                        &features,
-                        &candidates,
-                        context,
-                    ),
-                    Dtype::F64 | Dtype::Mixed => {
-                        profiling::one::<f64>(&device, (&name, &matrix), &features, &candidates, context)
-                    }
-                }?;
+                let record = device.bench((&name, &matrix), &features, (dtype, &candidates), &how)?;
                 counts.measured += 1;
                 noise.recorded(&record);
                 counts.failing += usize::from(report_failures(&record, context));
@@ -196,11 +187,7 @@ impl Measure {
 
     /// Adds to each record that the folder holds of a matrix its features, if they are other ones today.
     fn refresh_features(&self, context: &Context) -> Result<Exit, Failure> {
-        let mut counts = MeasureAnswer {
-            folder: self.output.clone(),
-            shard: self.shard.map(|shard| shard.to_string()),
-            ..MeasureAnswer::default()
-        };
+        let mut counts = self.counts();
         let sources = MatrixSource::batch(&self.paths, &context.printer)?;
         let folder = ProfileFolder::open(&self.output)?;
         context.interrupt.listen();

@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::csv::{CANDIDATE, CsvFlag, Layout, PREDICTED};
 use crate::device_choice::ProfileFlags;
 use crate::failure::{Exit, Failure};
-use crate::many::structures;
+use crate::many::{show, structures};
 use crate::matrix_source::{MatrixSource, matrices};
 use crate::printer::Printer;
 use crate::text::{self, BOLD, DIM, between, counted, heading};
@@ -67,18 +67,12 @@ impl Predict {
         })?;
         let out = &context.printer;
         let text = |answers: &[PredictAnswer]| {
-            for (at, answer) in answers.iter().enumerate() {
-                if at > 0 {
-                    out.line("")?;
-                }
+            out.apart(answers, |answer| {
                 out.line(text::title(&answer.matrix))?;
                 let assumed = text::assumed(&profile.device);
                 out.line(format_args!("{}   model {model}{assumed}", heading(&profile, dtype)))?;
-                for one in &answer.candidates {
-                    out.line("")?;
-                    print_one(out, model, one)?;
-                }
-            }
+                answer.candidates.iter().try_for_each(|one| print_one(out, model, one))
+            })?;
             let terms = answers.iter().flat_map(|answer| &answer.candidates).flat_map(|one| &one.terms);
             if terms.into_iter().any(|term| term.name == "S") {
                 out.line(format_args!("\n{DIM}{LETTERS}{DIM:#}"))?;
@@ -89,14 +83,8 @@ impl Predict {
             }
             Ok(())
         };
-        if self.csv.csv {
-            out.csv(&TABLE, &matrices)?;
-        } else if let ([answer], [_]) = (&matrices[..], &sources[..]) {
-            out.answer(answer, || text(&matrices))?;
-        } else {
-            let answer = PredictManyAnswer { matrices };
-            out.answer(&answer, || text(&answer.matrices))?;
-        }
+        let many = |matrices| PredictManyAnswer { matrices };
+        show(matrices, &sources, self.csv.csv.then_some(&TABLE), many, (out, text))?;
         looked.exit(true, "looked at")
     }
 }
@@ -105,11 +93,11 @@ fn print_one(out: &Printer, asked: ModelName, one: &PredictedCandidate) -> Resul
     let candidate = text::candidate(&one.candidate.id);
     let (Some(model), Some(p)) = (one.model, &one.prediction) else {
         let why = one.infeasible.as_deref().unwrap_or_default();
-        return out.line(format_args!("{BOLD}{candidate}{BOLD:#}  not possible: {why}"));
+        return out.line(format_args!("\n{BOLD}{candidate}{BOLD:#}  not possible: {why}"));
     };
     let by = if model == asked { String::new() } else { format!("  by {model}") };
     let between = between(p.low, p.high);
-    out.line(format_args!("{BOLD}{candidate}{BOLD:#}  {}  90 % between {between}{by}", p.time))?;
+    out.line(format_args!("\n{BOLD}{candidate}{BOLD:#}  {}  90 % between {between}{by}", p.time))?;
     let mut parts: Vec<&str> = one.terms.iter().map(|term| term.part).collect();
     parts.dedup();
     for part in parts {

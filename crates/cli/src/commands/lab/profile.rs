@@ -4,7 +4,7 @@ use crate::args::size;
 use crate::budget::{Budget, Spending};
 use crate::commands::calibrate;
 use crate::context::Context;
-use crate::device_choice::{DeviceName, OpenDevice};
+use crate::device_choice::DeviceName;
 use crate::failure::{Exit, Failure};
 use crate::links;
 use crate::printer::Printer;
@@ -69,7 +69,7 @@ impl Profile {
         }
         let budget = self.budget();
         let spending = budget.map(Spending::new);
-        let mut device = OpenDevice::open(&self.device)?;
+        let mut device = self.device.open()?;
         let folder = ProfileFolder::create(&self.output)?;
         context.interrupt.listen();
         // Whether records can be added is known before the rates are measured.
@@ -125,7 +125,7 @@ impl Profile {
     /// The requested time limit; without one, that of a CPU, on which all matrices up to [`CPU_BOUND`] take hours.
     fn budget(&self) -> Option<Budget> {
         let is_bounded = self.max_bytes.is_some();
-        let of_cpu = || (self.device == DeviceName::Cpu && !is_bounded).then_some(CPU_BUDGET);
+        let of_cpu = || (self.device == DeviceName::CPU && !is_bounded).then_some(CPU_BUDGET);
         self.budget.or_else(of_cpu)
     }
 

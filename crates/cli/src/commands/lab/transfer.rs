@@ -4,7 +4,7 @@ use crate::args::KernelFlags;
 use crate::context::Context;
 use crate::csv::{CANDIDATE, CsvFlag, Layout};
 use crate::failure::{Exit, Failure};
-use crate::many::structures;
+use crate::many::{show, structures};
 use crate::matrix_source::{MatrixSource, matrices};
 use crate::table::Table;
 use crate::text::{self, BOLD, described};
@@ -98,23 +98,12 @@ impl Transfer {
         })?;
         let out = &context.printer;
         let text = |matrices: &[TransferAnswer]| {
-            for (at, (answer, count)) in matrices.iter().zip(&counts).enumerate() {
-                if at > 0 {
-                    out.line("")?;
-                }
-                let devices = [&reference.profile.device, &target.device];
-                print(answer, *count, (devices, &by), dtype, context)?;
-            }
-            Ok(())
+            let devices = [&reference.profile.device, &target.device];
+            let print = |(answer, count): (_, &usize)| print(answer, *count, (devices, &by), dtype, context);
+            out.apart(matrices.iter().zip(&counts), print)
         };
-        if self.csv.csv {
-            out.csv(&TABLE, &matrices)?;
-        } else if let ([answer], [_]) = (&matrices[..], &sources[..]) {
-            out.answer(answer, || text(&matrices))?;
-        } else {
-            let answer = TransferManyAnswer { matrices };
-            out.answer(&answer, || text(&answer.matrices))?;
-        }
+        let many = |matrices| TransferManyAnswer { matrices };
+        show(matrices, &sources, self.csv.csv.then_some(&TABLE), many, (out, text))?;
         looked.exit(true, "looked at")
     }
 

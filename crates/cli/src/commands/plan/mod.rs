@@ -4,8 +4,8 @@ mod measured;
 mod print;
 
 use crate::args::{ModelFlags, catalogued, names, products};
-use crate::context::{Context, command_as_typed};
-use crate::device_choice::{OpenDevice, ProfileFlags};
+use crate::context::{Context, command_as_typed, with_scalar};
+use crate::device_choice::ProfileFlags;
 use crate::failure::{Exit, Failure};
 use crate::many::one_by_one;
 use crate::matrix_source::{MatrixSource, matrices};
@@ -20,6 +20,7 @@ use sparsight::answer::{
     AdviceProvenance, MeasuredPlan, NextRunAnswer, PlanAnswer, PlannedMatrix, PlannedPart, Structure,
 };
 use sparsight::bench::Noise;
+use sparsight::calibrate::OpenDevice;
 use sparsight::kernels::{Candidate, Execution, Format, every_candidate_on};
 use sparsight::matrix::{Csr, Dtype, Narrowing, Scalar, Seconds};
 use sparsight::models::ModelName;
@@ -142,10 +143,7 @@ fn format(text: &str) -> Result<String, String> {
 
 impl Plan {
     pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
-        match context.dtype() {
-            Dtype::F32 => self.run_as::<f32>(context),
-            Dtype::F64 | Dtype::Mixed => self.run_as::<f64>(context),
-        }
+        with_scalar!(context.dtype(), T => self.run_as::<T>(context))
     }
 
     fn run_as<T: Scalar>(&self, context: &Context) -> Result<Exit, Failure> {
@@ -191,12 +189,7 @@ impl Plan {
         let answer = whole.clone().shortened(context.top_in_json());
         let planned = &whole.matrices;
         context.printer.answer(&answer, || {
-            for (at, one) in planned.iter().enumerate() {
-                if at > 0 {
-                    context.printer.line("")?;
-                }
-                print(one, &profile, context)?;
-            }
+            context.printer.apart(planned, |one| print(one, &profile, context))?;
             let best = |one: &PlannedMatrix| {
                 let single = one.single.as_ref()?;
                 Some((single.candidate.id, single.prediction.time, one.memory_bytes?))

@@ -3,7 +3,7 @@
 use super::measured::IN_F32;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::table::Table;
+use crate::table::{Table, cell_or};
 use crate::text::{BOLD, assumed, between, candidate, counted, grouped, heading, percent, title, words};
 use crate::values::what_it_changes;
 use sparsight::Profile;
@@ -83,11 +83,14 @@ fn measured_table(planned: &PlannedMatrix) -> Table {
             (Ok(single), _) => candidate(&single),
             (Err(_), strategy) => counted(strategy.map_or(0, |cut| cut.parts.len()) as u64, "part"),
         };
-        let or_dash = |time: &Option<Seconds>| time.map_or_else(|| "-".to_owned(), |time| time.to_string());
-        let mut cells = vec![words(what), plan, or_dash(predicted_s)];
+        let mut cells = vec![words(what), plan, cell_or("-", *predicted_s)];
         match failed {
             Some(why) => cells.push(why.clone()),
-            None => cells.extend([or_dash(time_s), percent(spread.unwrap_or(0.0)), or_dash(preparation_s)]),
+            None => cells.extend([
+                cell_or("-", *time_s),
+                percent(spread.unwrap_or(0.0)),
+                cell_or("-", *preparation_s),
+            ]),
         }
         table.row(cells);
     }

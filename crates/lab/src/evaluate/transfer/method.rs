@@ -1,15 +1,17 @@
 //! Ways to carry a time over from one device to another: the transfer, and what one would do without it.
 
 use super::Carried;
+use serde::Serialize;
 use sparsight_kernels::DeviceFacts;
-use sparsight_matrix::{Seconds, serialize_as_text};
-use std::fmt;
+use sparsight_matrix::{Seconds, display_as_serialized};
 
 /// A way from the time on the reference to that on the target.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum TransferMethod {
     /// Equation of Guo and Wang 2013, from a handful of benchmark matrices on both devices, without the lower bounds that the
     /// answer of `transfer` keeps.
+    #[serde(rename = "guo-wang-2013")]
     GuoWang2013,
     /// Part by part as the facts of both say, with weights from matrices that both have measured if there are such: [`Rescaling`](sparsight_model::Rescaling).
     Rescaling,
@@ -18,8 +20,10 @@ pub enum TransferMethod {
     /// `T_ref` times one factor for everything, from matrices that both have measured if there are such.
     OneFactor,
     /// `T_ref` times the ratio of the copy bandwidths: what memory alone would say.
+    #[serde(rename = "by-bandwidth")]
     CopyBandwidth,
     /// `T_ref` times the ratio of the multiprocessors, on a CPU of the workers.
+    #[serde(rename = "by-multiprocessors")]
     Multiprocessors,
 }
 
@@ -53,17 +57,4 @@ impl TransferMethod {
     }
 }
 
-serialize_as_text!(TransferMethod);
-
-impl fmt::Display for TransferMethod {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::GuoWang2013 => "guo-wang-2013",
-            Self::Rescaling => "rescaling",
-            Self::Unchanged => "unchanged",
-            Self::OneFactor => "one-factor",
-            Self::CopyBandwidth => "by-bandwidth",
-            Self::Multiprocessors => "by-multiprocessors",
-        })
-    }
-}
+display_as_serialized!(TransferMethod);

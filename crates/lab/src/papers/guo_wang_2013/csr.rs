@@ -28,21 +28,21 @@ use super::handful::{row_lengths, row_lengths_around};
 use super::parameters::Times;
 use super::{Relative, Role};
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use sparsight_matrix::Seconds;
 use sparsight_model::Line;
 
 /// Parameters of one candidate with one team of threads per row: the first rows of the paper's Table II.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct CsrParameters {
     /// S, rows.
     pub strip: u64,
     /// Largest thread block; `None` where there is none, on a CPU.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threshold: Option<u64>,
     /// Left of the threshold, LT.
     pub below: CsrSide,
     /// Right of it, RT; `None` if that was not measured, or without a threshold.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub above: Option<CsrSide>,
 }
 

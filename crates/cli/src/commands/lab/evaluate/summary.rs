@@ -2,7 +2,7 @@
 
 use super::tables::{Titled, choices_by};
 use crate::failure::Failure;
-use crate::table::Table;
+use crate::table::{Table, cell_or};
 use crate::text::{BOLD, candidate, described, matrices, percent, words};
 use sparsight::Profile;
 use sparsight::models::ModelName;
@@ -47,11 +47,10 @@ pub(super) fn print(evaluation: &Evaluation, profile: &Profile, out: &Titled<'_>
             rows.push((dtype, which, errors, choice));
         }
     }
-    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
     let error = |row: Option<&AccuracyRow<()>>, of: fn(&AccuracyRow<()>) -> Option<f64>| {
-        or_dash(row.and_then(of).map(percent))
+        cell_or("-", row.and_then(of).map(percent))
     };
-    let choice = |row: Option<&ChoiceRow>, of: fn(&ChoiceRow) -> String| or_dash(row.map(of));
+    let choice = |row: Option<&ChoiceRow>, of: fn(&ChoiceRow) -> String| cell_or("-", row.map(of));
     out.line(Table::of(
         rows,
         [

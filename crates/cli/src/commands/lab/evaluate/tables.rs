@@ -4,7 +4,7 @@ use super::Group;
 use super::summary::name_of;
 use crate::failure::Failure;
 use crate::printer::Printer;
-use crate::table::{Columns, Table};
+use crate::table::{Columns, Table, cell_or};
 use crate::text::{BOLD, candidate, described, matrices, percent, words};
 use sparsight::Profile;
 use sparsight::matrix::Dtype;
@@ -136,7 +136,7 @@ fn errors<G: Ord + Copy + Display>(
             ("median", &|r| percent(r.error.median)),
             ("90th percentile", &|r| percent(r.error.p90)),
             ("worst", &|r| percent(r.error.worst)),
-            ("in the 90 % interval", &|r| r.covered.map_or_else(|| "-".to_owned(), percent)),
+            ("in the 90 % interval", &|r| cell_or("-", r.covered.map(percent))),
         ],
     )
 }
@@ -180,7 +180,7 @@ pub(super) fn choices<'r>(rows: impl Iterator<Item = &'r ChoiceRow> + Clone) -> 
             ],
         )
         .with([
-            ("<matrices", &|r| r.scope.name().to_owned()),
+            ("<matrices", &|r| r.scope.to_string()),
             ("count", &|r| r.quality.count.to_string()),
             ("within 5 %", &|r| percent(r.quality.within_5_percent)),
             ("5 to 20 %", &|r| percent(r.quality.within_20_percent)),
@@ -199,7 +199,7 @@ fn classes<'r>(rows: impl Iterator<Item = &'r ClassRow>) -> Table {
     Table::of(
         rows,
         [
-            ("<matrices", &|r| r.class.name().to_owned()),
+            ("<matrices", &|r| r.class.to_string()),
             ("count", &|r| r.matrices.to_string()),
             ("mean", &|r| percent(r.error.mean)),
             ("median", &|r| percent(r.error.median)),
@@ -215,7 +215,7 @@ fn beside_vendor<'r>(rows: impl Iterator<Item = &'r VendorRow>) -> Table {
     Table::of(
         rows,
         [
-            ("<matrices", &|r| r.class.name().to_owned()),
+            ("<matrices", &|r| r.class.to_string()),
             ("count", &|r| r.ratios.count.to_string()),
             ("<ours", &|r| r.ours.to_owned()),
             ("<theirs", &|r| r.theirs.to_owned()),

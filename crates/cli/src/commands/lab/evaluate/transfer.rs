@@ -4,7 +4,7 @@ use super::tables::{Titled, choices, counted};
 use super::{Evaluate, Group};
 use crate::context::Context;
 use crate::failure::{Exit, Failure};
-use crate::table::{Columns, Table};
+use crate::table::{Columns, Table, cell_or};
 use crate::text::{candidate, described, grouped, percent, words};
 use sparsight::matrix::Dtype;
 use sparsight::profile::ProfileFolder;
@@ -95,7 +95,7 @@ fn errors<G: Ord + Copy + Display>(
         .with([(group, &|of| words(of[0].of)), ("times", &|of| of[0].error.count.to_string())]);
     for method in methods {
         let cell = |of: &[&TransferRow<G>], text: fn(&TransferRow<G>) -> String| {
-            of.iter().find(|r| r.method == method).map_or_else(|| "-".to_owned(), |r| text(r))
+            cell_or("-", of.iter().find(|r| r.method == method).map(|r| text(r)))
         };
         let title = format!("{method}: mean");
         columns = columns

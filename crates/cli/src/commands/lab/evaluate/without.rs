@@ -3,7 +3,7 @@
 use super::Evaluate;
 use crate::context::Context;
 use crate::failure::{Exit, Failure};
-use crate::table::{Columns, Table};
+use crate::table::{Columns, Table, cell_or};
 use crate::text::{BOLD, described, matrices, words};
 use sparsight::answer::DeviceSummary;
 use sparsight::profile::ProfileFolder;
@@ -57,9 +57,8 @@ fn table(rows: &[&WithoutRow]) -> Table {
         ("<kind", &|(first, ..)| first.kind.to_owned()),
     ]);
     for class in TimeClass::EACH {
-        let mean =
-            |of| in_class(of, class).map_or_else(|| "-".to_owned(), |gain| format!("{:.4}", gain.mean));
-        columns = columns.with([(class.name(), &|(_, of, _)| mean(of))]);
+        let mean = |of| cell_or("-", in_class(of, class).map(|gain| format!("{:.4}", gain.mean)));
+        columns = columns.with([(&class.to_string(), &|(_, of, _)| mean(of))]);
     }
     columns
         .with([
