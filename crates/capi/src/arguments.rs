@@ -1,9 +1,10 @@
 //! Arguments from C that are no arrays: handles, places for answers, text, sizes.
 
 use crate::arrays;
-use crate::error::caught;
+use crate::error::{caught, guarded};
 use crate::failure::Failure;
-use std::ffi::{CStr, c_char};
+use crate::threads;
+use std::ffi::{CStr, c_char, c_int};
 use std::ptr::{self, NonNull};
 
 /// The place where a call writes its result.
@@ -51,6 +52,23 @@ impl<H> Out<*mut H> {
 pub(crate) unsafe fn held<'a, H: Sync>(what: &str, handle: *const H) -> Result<&'a H, Failure> {
     // SAFETY: as the caller promises.
     unsafe { handle.as_ref() }.ok_or_else(|| Failure::null(what))
+}
+
+/// Calls `work` with the object of a handle, unless the process was forked after it began to use devices.
+///
+/// # Safety
+/// As for [`held`].
+pub(crate) unsafe fn on<H: Sync>(
+    what: &str,
+    handle: *const H,
+    work: impl FnOnce(&H) -> Result<(), Failure>,
+) -> c_int {
+    guarded(|| {
+        // SAFETY: as the caller promises.
+        let handle = unsafe { held(what, handle)? };
+        threads::refuse_forked()?;
+        work(handle)
+    })
 }
 
 /// Frees a handle; NULL is none.

@@ -1,6 +1,6 @@
 //! Products with epilogues: lines, their operands, dot products.
 
-use crate::arguments::{Out, free, held, text};
+use crate::arguments::{Out, free, held, on, text};
 use crate::arrays::{self, disjoint};
 use crate::device::Opened;
 use crate::error::guarded;
@@ -311,14 +311,15 @@ pub unsafe extern "C" fn ss_epilogue_multiply(
     dots: *mut f64,
     stream: *mut c_void,
 ) -> c_int {
-    guarded(|| {
-        // SAFETY: as the caller promises.
-        let epilogue = unsafe { held("epilogue", epilogue)? };
-        threads::refuse_forked()?;
-        let arrays = Arrays { x, y, vectors, outputs, scalars, dots };
-        // SAFETY: as the caller promises.
-        unsafe { with_type!(&epilogue.0, compiled => compiled.queue(arrays, scalar_places, stream)) }
-    })
+    let arrays = Arrays { x, y, vectors, outputs, scalars, dots };
+    // SAFETY: as the caller promises.
+    unsafe {
+        on(
+            "epilogue",
+            epilogue,
+            |epilogue| with_type!(&epilogue.0, compiled => compiled.queue(arrays, scalar_places, stream)),
+        )
+    }
 }
 
 /// The product with its epilogue, vectors, scalars and `dots` in the memory of the host, on whatever device the matrix was prepared; when
@@ -339,14 +340,11 @@ pub unsafe extern "C" fn ss_epilogue_multiply_host(
     scalars: *const f64,
     dots: *mut f64,
 ) -> c_int {
-    guarded(|| {
-        // SAFETY: as the caller promises.
-        let epilogue = unsafe { held("epilogue", epilogue)? };
-        threads::refuse_forked()?;
-        let arrays = Arrays { x, y, vectors, outputs, scalars, dots };
-        // SAFETY: as the caller promises.
-        unsafe { with_type!(&epilogue.0, compiled => compiled.multiply(arrays)) }
-    })
+    let arrays = Arrays { x, y, vectors, outputs, scalars, dots };
+    // SAFETY: as the caller promises.
+    unsafe {
+        on("epilogue", epilogue, |epilogue| with_type!(&epilogue.0, compiled => compiled.multiply(arrays)))
+    }
 }
 
 /// Frees an epilogue. On a GPU this waits for products that are under way. In a forked process it does nothing.

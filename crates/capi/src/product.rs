@@ -1,6 +1,6 @@
 //! A matrix on a device, ready for products.
 
-use crate::arguments::{Out, free, held};
+use crate::arguments::{Out, free, held, on};
 use crate::arrays::{self, disjoint};
 use crate::device::{DeviceHandle, Opened};
 use crate::error::guarded;
@@ -260,13 +260,10 @@ pub unsafe extern "C" fn ss_update_values(
     values: *const c_void,
     stream: *mut c_void,
 ) -> c_int {
-    guarded(|| {
-        // SAFETY: as the caller promises. It is changed behind its lock.
-        let op = unsafe { held("op", op.cast_const())? };
-        threads::refuse_forked()?;
-        // SAFETY: as the caller promises.
-        unsafe { with_type!(&op.0, operator => operator.queue_values(values, stream)) }
-    })
+    // SAFETY: as the caller promises. It is changed behind its lock.
+    unsafe {
+        on("op", op.cast_const(), |op| with_type!(&op.0, operator => operator.queue_values(values, stream)))
+    }
 }
 
 /// Replaces all values of the matrix by others in the memory of the host, in the same order and of the same type, on whatever device
@@ -280,13 +277,8 @@ pub unsafe extern "C" fn ss_update_values(
 /// `op` is NULL or a handle; `values` has as many entries as the matrix has non-zeros, or is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ss_update_values_host(op: *mut OpHandle, values: *const c_void) -> c_int {
-    guarded(|| {
-        // SAFETY: as the caller promises. It is changed behind its lock.
-        let op = unsafe { held("op", op.cast_const())? };
-        threads::refuse_forked()?;
-        // SAFETY: as the caller promises.
-        unsafe { with_type!(&op.0, operator => operator.update(values)) }
-    })
+    // SAFETY: as the caller promises. It is changed behind its lock.
+    unsafe { on("op", op.cast_const(), |op| with_type!(&op.0, operator => operator.update(values))) }
 }
 
 /// y = alpha A x + beta y with vectors in the memory of the GPU, queued in `stream`, a `cudaStream_t` or `CUstream` of that GPU, and
@@ -312,13 +304,8 @@ pub unsafe extern "C" fn ss_multiply(
     y: *mut c_void,
     stream: *mut c_void,
 ) -> c_int {
-    guarded(|| {
-        // SAFETY: as the caller promises.
-        let op = unsafe { held("op", op)? };
-        threads::refuse_forked()?;
-        // SAFETY: as the caller promises.
-        unsafe { with_type!(&op.0, operator => operator.queue((alpha, beta), x, y, stream)) }
-    })
+    // SAFETY: as the caller promises.
+    unsafe { on("op", op, |op| with_type!(&op.0, operator => operator.queue((alpha, beta), x, y, stream))) }
 }
 
 /// y = alpha A x + beta y with vectors in the memory of the host, on whatever device the matrix was prepared; when this returns, y is
@@ -339,13 +326,8 @@ pub unsafe extern "C" fn ss_multiply_host(
     beta: f64,
     y: *mut c_void,
 ) -> c_int {
-    guarded(|| {
-        // SAFETY: as the caller promises.
-        let op = unsafe { held("op", op)? };
-        threads::refuse_forked()?;
-        // SAFETY: as the caller promises.
-        unsafe { with_type!(&op.0, operator => operator.multiply((alpha, beta), x, y)) }
-    })
+    // SAFETY: as the caller promises.
+    unsafe { on("op", op, |op| with_type!(&op.0, operator => operator.multiply((alpha, beta), x, y))) }
 }
 
 /// Writes to `bytes` what the matrix takes on its device, in bytes, x and y not counted, and neither what the first

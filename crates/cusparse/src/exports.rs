@@ -2,15 +2,13 @@
 
 use crate::pattern::Pattern;
 use crate::product::{Call, Matrix, PlannedCall, Product};
-use crate::real::{
-    CreateCsr, CreateDescription, CreatePlan, Cusparse, Destroy, Getters, NOT_INITIALIZED, SUCCESS,
-    SetPointers, SetValues, SpMv, SpMvOp, Status,
-};
+use crate::real::{Cusparse, Getters, NOT_INITIALIZED, Real, SUCCESS, Status};
 use crate::settings::{Mode, Settings};
 use crate::{gpu, pattern, patterns, process, verify, worker};
 use libc::{c_int, c_void};
 use sparsight::device::cuda::Cuda;
 use std::cell::Cell;
+use std::ffi::CStr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -35,7 +33,7 @@ fn active() -> Option<&'static Getters> {
     if Settings::get().mode == Mode::Off || worker::is_stopped() || HAS_FAILED.load(Ordering::Relaxed) {
         return None;
     }
-    let getters = Cusparse::get().getters.as_ref();
+    let getters = Cusparse::get().and_then(|cusparse| cusparse.getters.as_ref());
     let is_usable = *USABLE.get_or_init(|| {
         if Settings::get().reports() {
             process::watch();
@@ -61,35 +59,205 @@ fn guarded<R>(ours: impl FnOnce() -> R) -> Option<R> {
     ran.inspect_err(|_| HAS_FAILED.store(true, Ordering::Relaxed)).ok()
 }
 
-/// y = alpha A x + beta y: `cusparseSpMV`.
+/// Defines functions that stand in front of cuSPARSE's of the same names and types. `theirs` calls that with the arguments of the caller.
+macro_rules! in_front {
+    ($($(#[$doc:meta])* fn $name:ident($($argument:ident: $type:ty),*) |$theirs:ident| $body:block)*) => { $(
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// As cuSPARSE's.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($argument: $type),*) -> Status {
+            static REAL: Real<unsafe extern "C" fn($($type),*) -> Status> = Real::new();
+            const NAME: &[u8] = concat!(stringify!($name), "\0").as_bytes();
+            // SAFETY: the type is that of cuSPARSE 12's reference.
+            let real = CStr::from_bytes_with_nul(NAME).ok().and_then(|name| unsafe { REAL.get(name) });
+            let Some(real) = real else { return NOT_INITIALIZED };
+            // SAFETY: the arguments are the caller's.
+            let $theirs = || unsafe { real($($argument),*) };
+            $body
+        }
+    )* };
+}
+
+/// Functions with the arguments of a product, with what stands in front of them.
+macro_rules! of_products {
+    ($($(#[$doc:meta])* $name:ident = $ours:ident;)*) => { in_front! { $(
+        $(#[$doc])*
+        fn $name(
+            handle: *mut c_void,
+            operation: c_int,
+            alpha: *const c_void,
+            matrix: *const c_void,
+            x: *const c_void,
+            beta: *const c_void,
+            y: *mut c_void,
+            compute_type: c_int,
+            algorithm: c_int,
+            buffer: *mut c_void
+        ) |theirs| {
+            let call = Call { handle, operation, alpha, matrix, x, beta, y, compute_type, algorithm, buffer };
+            // SAFETY: the arguments are the caller's.
+            unsafe { $ours(&call, theirs) }
+        }
+    )* } };
+}
+
+of_products! {
+    /// y = alpha A x + beta y: `cusparseSpMV`.
+    cusparseSpMV = multiply_called;
+    /// Looks at a pattern before products: `cusparseSpMV_preprocess`.
+    cusparseSpMV_preprocess = preprocess;
+}
+
+in_front! {
+    /// z = alpha A x + beta y by a plan: `cusparseSpMVOp`.
+    fn cusparseSpMVOp(
+        handle: *mut c_void,
+        plan: *mut c_void,
+        alpha: *const c_void,
+        beta: *const c_void,
+        x: *const c_void,
+        y: *const c_void,
+        z: *mut c_void
+    ) |theirs| {
+        // SAFETY: the arguments are the caller's.
+        unsafe { multiply_planned(plan as usize, &PlannedCall { handle, alpha, beta, x, y, z }, theirs) }
+    }
+
+    /// Describes a product to be planned: `cusparseSpMVOp_createDescr`. Since 12.8.1 it is given an algorithm and a buffer, before that the
+    /// buffer alone: the tenth argument is then what lies behind them in the caller's frame, and is passed on to a function that does not
+    /// read it.
+    fn cusparseSpMVOp_createDescr(
+        handle: *mut c_void,
+        description: *mut *mut c_void,
+        operation: c_int,
+        matrix: *const c_void,
+        x: *const c_void,
+        y: *mut c_void,
+        z: *mut c_void,
+        compute_type: c_int,
+        algorithm_or_buffer: usize,
+        buffer: usize
+    ) |theirs| {
+        let describe = |description| {
+            let getters = active()?;
+            patterns::forget_plans(description);
+            // SAFETY: the arguments are the caller's.
+            let of_plan = unsafe { Matrix::of_plan(operation, matrix, compute_type, getters) }?;
+            patterns::described(description, matrix as usize, of_plan);
+            Some(())
+        };
+        // SAFETY: as above.
+        unsafe { making(description, theirs, describe) }
+    }
+
+    /// Plans a product: `cusparseSpMVOp_createPlan`. One with an epilogue, `code`, is cuSPARSE's.
+    fn cusparseSpMVOp_createPlan(
+        handle: *mut c_void,
+        description: *mut c_void,
+        plan: *mut *mut c_void,
+        code: *const c_void,
+        size: usize
+    ) |theirs| {
+        let planned = |plan| {
+            active()?;
+            patterns::forget_plans(plan);
+            if code.is_null() {
+                patterns::planned(plan, description as usize);
+            }
+            Some(())
+        };
+        // SAFETY: the arguments are the caller's.
+        unsafe { making(plan, theirs, planned) }
+    }
+}
+
+/// Functions that describe a matrix. Nothing that is known of an earlier description at its address holds for it.
+macro_rules! describing {
+    ($($(#[$doc:meta])* $name:ident;)*) => { in_front! { $(
+        $(#[$doc])*
+        fn $name(
+            matrix: *mut *mut c_void,
+            nrows: i64,
+            ncols: i64,
+            nnz: i64,
+            row_ptr: *const c_void,
+            col_idx: *const c_void,
+            values: *const c_void,
+            row_type: c_int,
+            col_type: c_int,
+            base: c_int,
+            value_type: c_int
+        ) |theirs| {
+            // SAFETY: the arguments are the caller's.
+            unsafe { making(matrix, theirs, |matrix| Some(patterns::forget(matrix))) }
+        }
+    )* } };
+}
+
+describing! {
+    /// Describes a matrix in CSR: `cusparseCreateCsr`.
+    cusparseCreateCsr;
+    /// Describes a matrix in CSR that is not written to: `cusparseCreateConstCsr`.
+    cusparseCreateConstCsr;
+}
+
+/// Functions that end what is known of their first argument: it is forgotten before cuSPARSE's own is called.
+macro_rules! forgetting {
+    ($($(#[$doc:meta])* $name:ident($first:ident: $type:ty $(, $rest:ident)*) after $forget:path;)*) => { in_front! { $(
+        $(#[$doc])*
+        fn $name($first: $type $(, $rest: *mut c_void)*) |theirs| {
+            guarded(|| $forget($first as usize));
+            theirs()
+        }
+    )* } };
+}
+
+forgetting! {
+    /// Destroys a description of a matrix: `cusparseDestroySpMat`.
+    cusparseDestroySpMat(matrix: *const c_void) after patterns::forget;
+    /// Destroys a description of a product: `cusparseSpMVOp_destroyDescr`.
+    cusparseSpMVOp_destroyDescr(description: *const c_void) after patterns::forget_plans;
+    /// Destroys a plan: `cusparseSpMVOp_destroyPlan`.
+    cusparseSpMVOp_destroyPlan(plan: *const c_void) after patterns::forget_plans;
+    /// Gives other values to a matrix: `cusparseSpMatSetValues`.
+    cusparseSpMatSetValues(matrix: *mut c_void, values) after patterns::forget_plans;
+    /// Gives other arrays to a matrix: `cusparseCsrSetPointers`.
+    cusparseCsrSetPointers(matrix: *mut c_void, row_ptr, col_idx, values) after patterns::forget_plans;
+}
+
+/// Answers `cusparseSpMV`.
 ///
 /// # Safety
-/// As cuSPARSE's.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusparseSpMV(
-    handle: *mut c_void,
-    operation: c_int,
-    alpha: *const c_void,
-    matrix: *const c_void,
-    x: *const c_void,
-    beta: *const c_void,
-    y: *mut c_void,
-    compute_type: c_int,
-    algorithm: c_int,
-    buffer: *mut c_void,
-) -> Status {
-    let call = Call { handle, operation, alpha, matrix, x, beta, y, compute_type, algorithm, buffer };
-    let Some(spmv) = Cusparse::get().spmv else { return NOT_INITIALIZED };
-    // SAFETY: the arguments are the caller's.
-    let theirs = || unsafe { call.pass(spmv) };
+/// `theirs` passes on the call, whose arguments are those of a caller.
+unsafe fn multiply_called(call: &Call, theirs: impl Fn() -> Status) -> Status {
     let ours = || {
         let getters = active()?;
-        // SAFETY: as above.
-        let product = unsafe { Product::of(&call, getters) }?;
-        Some((product, patterns::of(&call, &product)))
+        // SAFETY: as the caller promises.
+        let product = unsafe { Product::of(call, getters) }?;
+        Some((product, patterns::of(call, &product)))
     };
     // SAFETY: as above.
-    unsafe { multiply(matrix as usize, theirs, ours) }
+    unsafe { multiply(call.matrix as usize, theirs, ours) }
+}
+
+/// Answers `cusparseSpMVOp`.
+///
+/// # Safety
+/// As for [`multiply_called`].
+unsafe fn multiply_planned(plan: usize, call: &PlannedCall, theirs: impl Fn() -> Status) -> Status {
+    let ours = || {
+        let getters = active()?;
+        // Not of a device that was reset since.
+        let plan = patterns::plan_at(plan)
+            .filter(|plan| Cuda::current_context() == Some(plan.matrix.key.context))?;
+        // SAFETY: as the caller promises.
+        let product = unsafe { Product::with(&plan.matrix, call, getters) }?;
+        Some((product, patterns::of_plan(plan, &product)))
+    };
+    // SAFETY: as above.
+    unsafe { multiply(plan, theirs, ours) }
 }
 
 /// Multiplies by cuSPARSE, `theirs`, or by our kernels if the call asks for a product that they compute. `of`: the address of its
@@ -133,227 +301,42 @@ unsafe fn multiply(
     guarded(multiply).or_else(|| answered.get()).unwrap_or_else(theirs)
 }
 
-/// z = alpha A x + beta y by a plan: `cusparseSpMVOp`.
+/// Answers `cusparseSpMV_preprocess`.
 ///
 /// # Safety
-/// As cuSPARSE's.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusparseSpMVOp(
-    handle: *mut c_void,
-    plan: *mut c_void,
-    alpha: *const c_void,
-    beta: *const c_void,
-    x: *const c_void,
-    y: *const c_void,
-    z: *mut c_void,
-) -> Status {
-    let Some(spmv_op) = Cusparse::get().spmv_op else { return NOT_INITIALIZED };
-    // SAFETY: the arguments are the caller's.
-    let theirs = || unsafe { spmv_op(handle, plan, alpha, beta, x, y, z) };
-    let ours = || {
-        let getters = active()?;
-        // Not of a device that was reset since.
-        let plan = patterns::plan_at(plan as usize)
-            .filter(|plan| Cuda::current_context() == Some(plan.matrix.key.context))?;
-        let call = PlannedCall { handle, alpha, beta, x, y, z };
-        // SAFETY: as above.
-        let product = unsafe { Product::with(&plan.matrix, &call, getters) }?;
-        Some((product, patterns::of_plan(plan, &product)))
-    };
-    // SAFETY: as above.
-    unsafe { multiply(plan as usize, theirs, ours) }
-}
-
-/// Describes a product to be planned: `cusparseSpMVOp_createDescr`.
-///
-/// # Safety
-/// As cuSPARSE's. Versions before 12.8.1 have nine arguments: the tenth is then what lies behind them in the caller's frame, and is passed
-/// on to a function that does not read it.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusparseSpMVOp_createDescr(
-    handle: *mut c_void,
-    description: *mut *mut c_void,
-    operation: c_int,
-    matrix: *const c_void,
-    x: *const c_void,
-    y: *mut c_void,
-    z: *mut c_void,
-    compute_type: c_int,
-    algorithm_or_buffer: usize,
-    buffer: usize,
-) -> Status {
-    let Some(create) = Cusparse::get().create_description else { return NOT_INITIALIZED };
-    // SAFETY: the arguments are the caller's; on success a handle was written.
-    unsafe {
-        let status = create(
-            handle,
-            description,
-            operation,
-            matrix,
-            x,
-            y,
-            z,
-            compute_type,
-            algorithm_or_buffer,
-            buffer,
-        );
-        if status == SUCCESS && !description.is_null() {
-            guarded(|| {
-                let getters = active()?;
-                patterns::forget_plans(*description as usize);
-                let of_plan = Matrix::of_plan(operation, matrix, compute_type, getters)?;
-                patterns::described(*description as usize, matrix as usize, of_plan);
-                Some(())
-            });
-        }
-        status
-    }
-}
-
-/// Plans a product: `cusparseSpMVOp_createPlan`. One with an epilogue, `code`, is cuSPARSE's.
-///
-/// # Safety
-/// As cuSPARSE's.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusparseSpMVOp_createPlan(
-    handle: *mut c_void,
-    description: *mut c_void,
-    plan: *mut *mut c_void,
-    code: *const c_void,
-    size: usize,
-) -> Status {
-    let Some(create) = Cusparse::get().create_plan else { return NOT_INITIALIZED };
-    // SAFETY: as above.
-    unsafe {
-        let status = create(handle, description, plan, code, size);
-        if status == SUCCESS && !plan.is_null() {
-            guarded(|| {
-                active()?;
-                patterns::forget_plans(*plan as usize);
-                if code.is_null() {
-                    patterns::planned(*plan as usize, description as usize);
-                }
-                Some(())
-            });
-        }
-        status
-    }
-}
-
-/// Functions that end what is known of their first argument: it is forgotten, and cuSPARSE's own function called.
-macro_rules! forgetting {
-    ($($(#[$doc:meta])* $name:ident($first:ident: $type:ty $(, $rest:ident)*) = $theirs:ident after $forget:path;)*) => { $(
-        $(#[$doc])*
-        ///
-        /// # Safety
-        /// As cuSPARSE's.
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name($first: $type $(, $rest: *mut c_void)*) -> Status {
-            guarded(|| $forget($first as usize));
-            let Some(theirs) = Cusparse::get().$theirs else { return NOT_INITIALIZED };
-            // SAFETY: the arguments are the caller's.
-            unsafe { theirs($first $(, $rest)*) }
-        }
-    )* };
-}
-
-forgetting! {
-    /// Destroys a description of a matrix: `cusparseDestroySpMat`.
-    cusparseDestroySpMat(matrix: *const c_void) = destroy_matrix after patterns::forget;
-    /// Destroys a description of a product: `cusparseSpMVOp_destroyDescr`.
-    cusparseSpMVOp_destroyDescr(description: *const c_void) = destroy_description after patterns::forget_plans;
-    /// Destroys a plan: `cusparseSpMVOp_destroyPlan`.
-    cusparseSpMVOp_destroyPlan(plan: *const c_void) = destroy_plan after patterns::forget_plans;
-    /// Gives other values to a matrix: `cusparseSpMatSetValues`.
-    cusparseSpMatSetValues(matrix: *mut c_void, values) = set_values after patterns::forget_plans;
-    /// Gives other arrays to a matrix: `cusparseCsrSetPointers`.
-    cusparseCsrSetPointers(matrix: *mut c_void, row_ptr, col_idx, values) = set_pointers after patterns::forget_plans;
-}
-
-/// Looks at a pattern before products: `cusparseSpMV_preprocess`.
-///
-/// # Safety
-/// As cuSPARSE's.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusparseSpMV_preprocess(
-    handle: *mut c_void,
-    operation: c_int,
-    alpha: *const c_void,
-    matrix: *const c_void,
-    x: *const c_void,
-    beta: *const c_void,
-    y: *mut c_void,
-    compute_type: c_int,
-    algorithm: c_int,
-    buffer: *mut c_void,
-) -> Status {
-    let call = Call { handle, operation, alpha, matrix, x, beta, y, compute_type, algorithm, buffer };
-    let Some(preprocess) = Cusparse::get().preprocess else { return NOT_INITIALIZED };
-    // SAFETY: the arguments are the caller's.
-    let status = unsafe { call.pass(preprocess) };
+/// As for [`multiply_called`].
+unsafe fn preprocess(call: &Call, theirs: impl Fn() -> Status) -> Status {
+    let status = theirs();
     guarded(|| {
         let getters = active()?;
         // A step that is captured into a graph runs at each launch of it, and looks at another pattern each time.
         let has_run = |product: &Product| {
             status == SUCCESS && !Cuda::is_captured(pattern::stream(product)).unwrap_or(true)
         };
-        // SAFETY: as above.
-        match unsafe { Product::of(&call, getters) }.filter(has_run) {
-            Some(product) => patterns::preprocessed(&call, &product),
-            None => patterns::forget(matrix as usize),
+        // SAFETY: as the caller promises.
+        match unsafe { Product::of(call, getters) }.filter(has_run) {
+            Some(product) => patterns::preprocessed(call, &product),
+            None => patterns::forget(call.matrix as usize),
         }
         Some(())
     });
     status
 }
 
-/// Functions that describe a matrix. Nothing that is known of an earlier description at its address holds for it.
-macro_rules! describing {
-    ($($(#[$doc:meta])* $name:ident = $theirs:ident;)*) => { $(
-        $(#[$doc])*
-        ///
-        /// # Safety
-        /// As cuSPARSE's.
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name(
-            matrix: *mut *mut c_void,
-            nrows: i64,
-            ncols: i64,
-            nnz: i64,
-            row_ptr: *const c_void,
-            col_idx: *const c_void,
-            values: *const c_void,
-            row_type: c_int,
-            col_type: c_int,
-            base: c_int,
-            value_type: c_int,
-        ) -> Status {
-            let Some(create) = Cusparse::get().$theirs else { return NOT_INITIALIZED };
-            // SAFETY: the arguments are the caller's; on success a handle was written.
-            unsafe {
-                let status = create(
-                    matrix, nrows, ncols, nnz, row_ptr, col_idx, values, row_type, col_type, base, value_type,
-                );
-                if status == SUCCESS && !matrix.is_null() {
-                    guarded(|| patterns::forget(*matrix as usize));
-                }
-                status
-            }
-        }
-    )* };
+/// Answers a function that makes a handle, which it writes to `place`: tells `ours` its address.
+///
+/// # Safety
+/// `place` is NULL, or `theirs` writes to it if it succeeds.
+unsafe fn making(
+    place: *mut *mut c_void,
+    theirs: impl Fn() -> Status,
+    ours: impl FnOnce(usize) -> Option<()>,
+) -> Status {
+    let status = theirs();
+    if status == SUCCESS && !place.is_null() {
+        // SAFETY: as the caller promises.
+        let made = unsafe { *place } as usize;
+        guarded(|| ours(made));
+    }
+    status
 }
-
-describing! {
-    /// Describes a matrix in CSR: `cusparseCreateCsr`.
-    cusparseCreateCsr = create_csr;
-    /// Describes a matrix in CSR that is not written to: `cusparseCreateConstCsr`.
-    cusparseCreateConstCsr = create_const_csr;
-}
-
-// The types of the functions that stand in front of cuSPARSE's are those of what they stand in front of.
-const _: [SpMv; 2] = [cusparseSpMV, cusparseSpMV_preprocess];
-const _: [CreateCsr; 2] = [cusparseCreateCsr, cusparseCreateConstCsr];
-const _: (SpMvOp, CreateDescription, CreatePlan) =
-    (cusparseSpMVOp, cusparseSpMVOp_createDescr, cusparseSpMVOp_createPlan);
-const _: [Destroy; 3] = [cusparseDestroySpMat, cusparseSpMVOp_destroyDescr, cusparseSpMVOp_destroyPlan];
-const _: (SetValues, SetPointers) = (cusparseSpMatSetValues, cusparseCsrSetPointers);

@@ -1,6 +1,6 @@
 //! A call of `cusparseSpMV` or `cusparseSpMVOp`, and the product that it asks for if that is one that our kernels compute.
 
-use crate::real::{Getters, SUCCESS, SpMv, Status};
+use crate::real::{Getters, SUCCESS, Status};
 use libc::{c_int, c_void};
 use sparsight::Dtype;
 use sparsight::device::cuda::Cuda;
@@ -38,30 +38,6 @@ pub(crate) struct Call {
     pub(crate) compute_type: c_int,
     pub(crate) algorithm: c_int,
     pub(crate) buffer: *mut c_void,
-}
-
-impl Call {
-    /// Gives the call to cuSPARSE.
-    ///
-    /// # Safety
-    /// The arguments are those of a caller of `function`.
-    pub(crate) unsafe fn pass(&self, function: SpMv) -> Status {
-        // SAFETY: as the caller promises.
-        unsafe {
-            function(
-                self.handle,
-                self.operation,
-                self.alpha,
-                self.matrix,
-                self.x,
-                self.beta,
-                self.y,
-                self.compute_type,
-                self.algorithm,
-                self.buffer,
-            )
-        }
-    }
 }
 
 /// The arguments of `cusparseSpMVOp`, but its plan: z = alpha A x + beta y.

@@ -17,73 +17,6 @@ pub(crate) const EXECUTION_FAILED: Status = 6;
 const MAJOR: c_int = 12;
 const SONAME: &CStr = c"libcusparse.so.12";
 
-/// `cusparseSpMV` and its preprocess step: handle, operation, alpha, matrix, x, beta, y, compute type, algorithm, buffer.
-pub(crate) type SpMv = unsafe extern "C" fn(
-    *mut c_void,
-    c_int,
-    *const c_void,
-    *const c_void,
-    *const c_void,
-    *const c_void,
-    *mut c_void,
-    c_int,
-    c_int,
-    *mut c_void,
-) -> Status;
-
-/// `cusparseCreateCsr` and `cusparseCreateConstCsr`.
-pub(crate) type CreateCsr = unsafe extern "C" fn(
-    *mut *mut c_void,
-    i64,
-    i64,
-    i64,
-    *const c_void,
-    *const c_void,
-    *const c_void,
-    c_int,
-    c_int,
-    c_int,
-    c_int,
-) -> Status;
-
-/// `cusparseSpMVOp_createDescr`: handle, description, operation, matrix, x, y, z, compute type, and since 12.8.1 algorithm and buffer,
-/// before that the buffer alone.
-pub(crate) type CreateDescription = unsafe extern "C" fn(
-    *mut c_void,
-    *mut *mut c_void,
-    c_int,
-    *const c_void,
-    *const c_void,
-    *mut c_void,
-    *mut c_void,
-    c_int,
-    usize,
-    usize,
-) -> Status;
-
-/// `cusparseSpMVOp_createPlan`: handle, description, plan, code of an epilogue and its size.
-pub(crate) type CreatePlan =
-    unsafe extern "C" fn(*mut c_void, *mut c_void, *mut *mut c_void, *const c_void, usize) -> Status;
-
-/// `cusparseSpMVOp`: handle, plan, alpha, beta, x, y, z.
-pub(crate) type SpMvOp = unsafe extern "C" fn(
-    *mut c_void,
-    *mut c_void,
-    *const c_void,
-    *const c_void,
-    *const c_void,
-    *const c_void,
-    *mut c_void,
-) -> Status;
-
-/// `cusparseDestroySpMat`, `cusparseSpMVOp_destroyDescr`, `cusparseSpMVOp_destroyPlan`.
-pub(crate) type Destroy = unsafe extern "C" fn(*const c_void) -> Status;
-
-/// `cusparseSpMatSetValues`, and `cusparseCsrSetPointers`.
-pub(crate) type SetValues = unsafe extern "C" fn(*mut c_void, *mut c_void) -> Status;
-pub(crate) type SetPointers =
-    unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_void, *mut c_void) -> Status;
-
 type CsrGet = unsafe extern "C" fn(
     *const c_void,
     *mut i64,
@@ -98,44 +31,35 @@ type CsrGet = unsafe extern "C" fn(
     *mut c_int,
 ) -> Status;
 
-/// Declares the functions, by the names that they have there.
-macro_rules! functions {
-    ($($field:ident: $name:literal, $type:ty;)*) => {
-        /// The functions of the library that is next in the order of look-ups.
-        #[derive(Debug)]
-        pub(crate) struct Cusparse {
-            $(pub(crate) $field: Option<$type>,)*
-            /// Read descriptors; `None` where one of them is missing or the version is another one: then everything is left to cuSPARSE.
-            pub(crate) getters: Option<Getters>,
-        }
-
-        impl Cusparse {
-            /// Without a library.
-            const NONE: Self = Self { $($field: None,)* getters: None };
-
-            /// # Safety
-            /// The library is a cuSPARSE 12, or one with functions of these types.
-            unsafe fn of(library: &Library) -> Self {
-                // SAFETY: as the caller promises.
-                unsafe { Self { $($field: library.function($name),)* getters: Getters::of(library) } }
-            }
-        }
-    };
+/// The library that is next in the order of look-ups.
+#[derive(Debug)]
+pub(crate) struct Cusparse {
+    library: Library,
+    /// Read descriptors; `None` where one of them is missing or the version is another one: then everything is left to cuSPARSE.
+    pub(crate) getters: Option<Getters>,
 }
 
-functions! {
-    spmv: c"cusparseSpMV", SpMv;
-    preprocess: c"cusparseSpMV_preprocess", SpMv;
-    destroy_matrix: c"cusparseDestroySpMat", Destroy;
-    create_csr: c"cusparseCreateCsr", CreateCsr;
-    create_const_csr: c"cusparseCreateConstCsr", CreateCsr;
-    set_values: c"cusparseSpMatSetValues", SetValues;
-    set_pointers: c"cusparseCsrSetPointers", SetPointers;
-    create_description: c"cusparseSpMVOp_createDescr", CreateDescription;
-    destroy_description: c"cusparseSpMVOp_destroyDescr", Destroy;
-    create_plan: c"cusparseSpMVOp_createPlan", CreatePlan;
-    destroy_plan: c"cusparseSpMVOp_destroyPlan", Destroy;
-    spmv_op: c"cusparseSpMVOp", SpMvOp;
+/// A function of cuSPARSE, a pointer `F`, which is looked up until the library is found.
+#[derive(Debug)]
+pub(crate) struct Real<F>(OnceLock<Option<F>>);
+
+impl<F: Copy> Real<F> {
+    pub(crate) const fn new() -> Self {
+        Self(OnceLock::new())
+    }
+
+    /// The function; `None` without a cuSPARSE, or of one that lacks it.
+    ///
+    /// # Safety
+    /// `F` is of the type that cuSPARSE documents for that name.
+    pub(crate) unsafe fn get(&self, name: &CStr) -> Option<F> {
+        if let Some(found) = self.0.get() {
+            return *found;
+        }
+        let library = &Cusparse::get()?.library;
+        // SAFETY: as the caller promises.
+        *self.0.get_or_init(|| unsafe { library.function(name) })
+    }
 }
 
 /// Functions that read handles and descriptors.
@@ -150,7 +74,13 @@ pub(crate) struct Getters {
 }
 
 /// Looks functions up in the next library, or in a cuSPARSE that was loaded out of the global scope.
+#[derive(Debug)]
 struct Library(Option<*mut c_void>);
+
+// SAFETY: the loader's functions take the handle in any thread.
+unsafe impl Send for Library {}
+// SAFETY: as above.
+unsafe impl Sync for Library {}
 
 impl Library {
     fn find() -> Self {
@@ -211,17 +141,15 @@ unsafe extern "C" fn note_cusparse(file: *mut libc::dl_phdr_info, _: usize, file
 
 impl Cusparse {
     /// The library, looked up until it is found.
-    pub(crate) fn get() -> &'static Self {
+    pub(crate) fn get() -> Option<&'static Self> {
         static CUSPARSE: OnceLock<Cusparse> = OnceLock::new();
-        if let Some(found) = CUSPARSE.get() {
+        if let found @ Some(_) = CUSPARSE.get() {
             return found;
         }
         let library = Library::find();
-        if library.address(c"cusparseSpMV").is_none() {
-            return const { &Self::NONE };
-        }
-        // SAFETY: the types are those of cuSPARSE 12's reference.
-        CUSPARSE.get_or_init(|| unsafe { Self::of(&library) })
+        library.address(c"cusparseSpMV")?;
+        // SAFETY: it has a function of cuSPARSE.
+        Some(CUSPARSE.get_or_init(|| Self { getters: unsafe { Getters::of(&library) }, library }))
     }
 }
 

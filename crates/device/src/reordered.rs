@@ -7,10 +7,10 @@
 
 use crate::lengths::{check_length, check_lengths};
 use crate::stock::Stock;
+use crate::timing::try_took;
 use crate::{DeviceError, Product};
 use rayon::prelude::*;
 use sparsight_matrix::{Csr, Permutation, ReorderError, Scalar, Seconds, numbered};
-use std::time::Instant;
 
 /// The matrix in its new order, and what moving its entries took.
 ///
@@ -21,10 +21,8 @@ pub(crate) fn reordered<T: Scalar>(
     a: &Csr<T>,
     order: &Permutation,
 ) -> Result<(Csr<T>, Seconds), DeviceError> {
-    let start = Instant::now();
     check_order(a, order)?;
-    let ordered = order.of_matrix(a).map_err(|error| no_memory(&error))?;
-    Ok((ordered, Seconds(start.elapsed().as_secs_f64())))
+    try_took(|| order.of_matrix(a).map_err(|error| no_memory(&error)))
 }
 
 fn check_order<T: Scalar>(a: &Csr<T>, order: &Permutation) -> Result<(), DeviceError> {

@@ -31,20 +31,6 @@ impl<T> DeviceSlice<'_, T> {
     pub unsafe fn from_raw(address: u64, len: usize) -> Self {
         Self::new(address, len, None)
     }
-
-    pub(crate) fn new(address: u64, len: usize, of: Option<usize>) -> Self {
-        Self { address, len, of, borrowed: PhantomData }
-    }
-
-    /// Number of entries.
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Returns whether there are no entries.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
 }
 
 impl<T> DeviceSliceMut<'_, T> {
@@ -55,21 +41,29 @@ impl<T> DeviceSliceMut<'_, T> {
     pub unsafe fn from_raw(address: u64, len: usize) -> Self {
         Self::new(address, len, None)
     }
-
-    pub(crate) fn new(address: u64, len: usize, of: Option<usize>) -> Self {
-        Self { address, len, of, borrowed: PhantomData }
-    }
-
-    /// Number of entries.
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Returns whether there are no entries.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
 }
+
+macro_rules! length {
+    ($($slice:ident),*) => { $(
+        impl<T> $slice<'_, T> {
+            pub(crate) fn new(address: u64, len: usize, of: Option<usize>) -> Self {
+                Self { address, len, of, borrowed: PhantomData }
+            }
+
+            /// Number of entries.
+            pub fn len(&self) -> usize {
+                self.len
+            }
+
+            /// Returns whether there are no entries.
+            pub fn is_empty(&self) -> bool {
+                self.len == 0
+            }
+        }
+    )* };
+}
+
+length!(DeviceSlice, DeviceSliceMut);
 
 /// A matrix in CSR on a GPU, in memory of another owner. It is read while a product is prepared, and no longer.
 ///

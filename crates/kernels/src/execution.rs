@@ -1,9 +1,7 @@
 //! Execution of the parts of a partitioned matrix.
 
 use serde::{Deserialize, Serialize};
-use sparsight_matrix::Seconds;
-use std::fmt;
-use std::str::FromStr;
+use sparsight_matrix::{Seconds, text_as_serde};
 
 /// Execution of the parts of a matrix cut into row blocks, on which the time of a product with them depends.
 ///
@@ -37,20 +35,7 @@ impl Execution {
     }
 }
 
-/// The one name used in flags and reports.
-impl fmt::Display for Execution {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.serialize(f)
-    }
-}
-
-impl FromStr for Execution {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        let found = Self::ALL.into_iter().find(|execution| execution.to_string() == text);
-        found.ok_or_else(|| format!("unknown execution '{text}': sequential or fused"))
-    }
-}
+text_as_serde!(Execution, "execution", "sequential or fused");
 
 #[cfg(test)]
 mod tests {

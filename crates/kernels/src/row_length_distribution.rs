@@ -16,9 +16,7 @@
 //! where p is small: with p = 1, one row in fifteen is empty and as many have two.
 
 use serde::{Deserialize, Serialize};
-use sparsight_matrix::mix;
-use std::fmt;
-use std::str::FromStr;
+use sparsight_matrix::{mix, text_as_serde};
 
 /// Distribution of row lengths around their mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
@@ -80,20 +78,7 @@ fn nearly_normal(bits: u64) -> i64 {
     (sum + 6) as i64 - 6 * ONE as i64
 }
 
-/// The one name used in flags, records and reports.
-impl fmt::Display for RowLengthDistribution {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.serialize(f)
-    }
-}
-
-impl FromStr for RowLengthDistribution {
-    type Err = String;
-    fn from_str(s: &str) -> Result<Self, String> {
-        let found = Self::ALL.into_iter().find(|d| d.to_string() == s);
-        found.ok_or_else(|| format!("unknown row lengths '{s}': constant, uniform or normal"))
-    }
-}
+text_as_serde!(RowLengthDistribution, "row lengths", "constant, uniform or normal");
 
 #[cfg(test)]
 mod tests {

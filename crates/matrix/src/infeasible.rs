@@ -170,6 +170,20 @@ impl Limits {
         self.check(stored, nnz, u128::from(bytes.0) + vectors)?;
         Ok(bytes)
     }
+
+    /// Checks a matrix as [`Limits::check_with_vectors`] in a format that stores its non-zeros alone and names rows with 32 bits.
+    ///
+    /// # Errors
+    /// [`Infeasible::TooManyRows`]; as [`Limits::check`].
+    pub(crate) fn check_unpadded(
+        &self,
+        size: MatrixSize,
+        bytes: Bytes,
+        dtype: Dtype,
+    ) -> Result<Bytes, Infeasible> {
+        check_rows(size.nrows)?;
+        self.check_with_vectors(size, size.nnz.into(), bytes, dtype)
+    }
 }
 
 /// Refuses more rows than 32 bits can name beside the one value that stands for none.

@@ -58,6 +58,26 @@ macro_rules! serde_as_text {
     )+ };
 }
 
+/// Writes enums as serde writes them, and reads what it writes among all in `ALL`: with a name for what it is, and for all of it.
+#[macro_export]
+macro_rules! text_as_serde {
+    ($name:ty, $what:literal, $all:literal) => {
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                serde::Serialize::serialize(self, f)
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = String;
+            fn from_str(text: &str) -> Result<Self, String> {
+                let found = Self::ALL.into_iter().find(|one| one.to_string() == text);
+                found.ok_or_else(|| format!(concat!("unknown ", $what, " '{}': ", $all), text))
+            }
+        }
+    };
+}
+
 pub mod derived;
 pub mod gallery;
 pub mod io;

@@ -132,15 +132,6 @@ impl Permutation {
         let new_of_old = self.new_of_old()?;
         Ok(renumbered(a, &self.old_of_new, n, |col| new_of_old[col as usize])?)
     }
-
-    /// A vector in the new order.
-    ///
-    /// # Panics
-    /// If it is not as long as rows were ordered.
-    pub fn of_vector<T: Copy>(&self, old: &[T]) -> Vec<T> {
-        assert_eq!(old.len(), self.old_of_new.len(), "a vector of as many entries as rows");
-        self.old_of_new.iter().map(|&at| old[at as usize]).collect()
-    }
 }
 
 /// The pattern of A + A^T without its diagonal.
@@ -300,8 +291,8 @@ mod tests {
             let order = Permutation::reverse_cuthill_mckee(&a).unwrap();
             assert!(is_permutation(&order), "{recipe}");
             let x: Vec<f64> = (0..a.ncols() as u64).map(|i| (crate::mix(i) % 1000) as f64 - 500.0).collect();
-            let (old, new) =
-                (reference(&a, &x), reference(&order.of_matrix(&a).unwrap(), &order.of_vector(&x)));
+            let ordered_x: Vec<f64> = order.old_of_new().iter().map(|&at| x[at as usize]).collect();
+            let (old, new) = (reference(&a, &x), reference(&order.of_matrix(&a).unwrap(), &ordered_x));
             for (&at, new) in order.old_of_new().iter().zip(&new.y) {
                 let old = old.y[at as usize];
                 assert!((old - new).abs() <= 1e-9 * (1.0 + old.abs()), "{recipe}: {old} {new}");

@@ -90,11 +90,11 @@ fn narrowed(matrix: &Matrix, dtype: Dtype, kind: DeviceKind) -> Result<Narrowing
         (AnyCsr::F64(a), Dtype::F64, true) => Ok(Narrowing::of(a)),
         (_, Dtype::F64, false) => {
             let text = "values in f32 beside vectors in f64 are for GPUs, and this is for a CPU";
-            Err(Failure::new(Kind::Other, text)
+            Err(Failure::new(Kind::SparsightError, text)
                 .hinted("leave values= out, or dtype=\"f32\" for a product that is f32 throughout"))
         }
         _ => Err(Failure::new(
-            Kind::Other,
+            Kind::SparsightError,
             "values=\"f32\" is for a matrix in f64: this one is f32 throughout",
         )
         .hinted("leave values= out, or dtype=\"f64\"")),
@@ -124,10 +124,14 @@ pub(crate) fn advise(
         .map(|model| model.parse().map_err(|text: String| Failure::new(Kind::NoProfile, text).hinted(MODELS)))
         .transpose()?;
     let run_now: Option<RunNowName> = run_now
-        .map(|name| name.parse().map_err(|text: String| Failure::new(Kind::Other, text).hinted(RUN_NOW)))
+        .map(|name| {
+            name.parse().map_err(|text: String| Failure::new(Kind::SparsightError, text).hinted(RUN_NOW))
+        })
         .transpose()?;
     let iteration: Option<Iteration> = iteration
-        .map(|name| name.parse().map_err(|text: String| Failure::new(Kind::Other, text).hinted(ITERATIONS)))
+        .map(|name| {
+            name.parse().map_err(|text: String| Failure::new(Kind::SparsightError, text).hinted(ITERATIONS))
+        })
         .transpose()?;
     let mut objective = Objective { products, model, ..Objective::default() };
     let advised = forked::work(py, || {

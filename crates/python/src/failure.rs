@@ -12,10 +12,10 @@ use std::io::ErrorKind;
 /// Hint for a path that leads nowhere.
 const NOT_FOUND: &str = "paths begin where Python was started, os.getcwd(), unless they are absolute";
 
-/// The exceptions of `sparsight._errors`, by their names there.
+/// The exceptions of `sparsight._errors`: the variants have their names.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Kind {
-    Other,
+    SparsightError,
     NoGpu,
     Infeasible,
     NoProfile,
@@ -25,22 +25,6 @@ pub(crate) enum Kind {
     Unsorted,
     BadVector,
     BadEpilogue,
-}
-
-impl Kind {
-    fn class(self) -> &'static str {
-        match self {
-            Self::Other => "SparsightError",
-            Self::NoGpu => "NoGpu",
-            Self::Infeasible => "Infeasible",
-            Self::NoProfile => "NoProfile",
-            Self::Uncalibrated => "Uncalibrated",
-            Self::BadMatrix => "BadMatrix",
-            Self::Unsorted => "Unsorted",
-            Self::BadVector => "BadVector",
-            Self::BadEpilogue => "BadEpilogue",
-        }
-    }
 }
 
 /// An exception to be.
@@ -66,7 +50,7 @@ impl Failure {
 impl From<Failure> for PyErr {
     fn from(Failure { kind, message, hint }: Failure) -> Self {
         Python::attach(|py| {
-            let class = py.import("sparsight._errors").and_then(|errors| errors.getattr(kind.class()));
+            let class = py.import("sparsight._errors").and_then(|errors| errors.getattr(format!("{kind:?}")));
             let made = class.and_then(|class| class.call1((&message, hint)));
             // Without the package around it, this is still an error.
             made.map_or_else(|_| PyRuntimeError::new_err(message), Self::from_value)
@@ -81,7 +65,7 @@ impl From<DeviceError> for Failure {
             DeviceError::Infeasible(_) => Kind::Infeasible,
             DeviceError::Matrix(error) => return error.clone().into(),
             DeviceError::Length { .. } => Kind::BadVector,
-            _ => Kind::Other,
+            _ => Kind::SparsightError,
         };
         // The library's hints name the program's flags.
         let hint = match &error {
@@ -120,7 +104,7 @@ impl From<Error> for Failure {
             }
             Error::NotSquare { .. } => Self { kind: Kind::BadMatrix, message: error.to_string(), hint },
             Error::Contradictory { .. } | Error::Predict(_) => {
-                Self { kind: Kind::Other, message: error.to_string(), hint }
+                Self { kind: Kind::SparsightError, message: error.to_string(), hint }
             }
             _ => Self { kind: Kind::NoProfile, message: error.to_string(), hint },
         }
@@ -161,7 +145,7 @@ impl From<DistributionError> for Failure {
     fn from(error: DistributionError) -> Self {
         let kind = match error {
             DistributionError::Length { .. } | DistributionError::NoSuchPart { .. } => Kind::BadVector,
-            _ => Kind::Other,
+            _ => Kind::SparsightError,
         };
         Self::new(kind, error.to_string()).hinted(
             "parts= holds a whole number for each row: that of its part, from 0 on, below the number of GPUs",

@@ -9,7 +9,7 @@ use sparsight::bindings;
 pub(crate) fn refuse() -> Result<(), Failure> {
     bindings::begin().map_err(|forked| {
         let hint = "start new processes instead: multiprocessing.get_context(\"spawn\")";
-        Failure::new(Kind::Other, forked.to_string()).hinted(hint)
+        Failure::new(Kind::SparsightError, forked.to_string()).hinted(hint)
     })
 }
 

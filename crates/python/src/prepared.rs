@@ -44,7 +44,7 @@ pub(crate) struct Prepared {
 }
 
 pub(crate) fn freed() -> Failure {
-    Failure::new(Kind::Other, "the operator was freed").hinted("prepare the plan again")
+    Failure::new(Kind::SparsightError, "the operator was freed").hinted("prepare the plan again")
 }
 
 impl Prepared {
@@ -283,7 +283,8 @@ pub(crate) fn prepare(
         (Some(count), _) => Tries::Count(count),
         (None, Some(products)) => Tries::WorthIt { products },
         (None, None) => {
-            let failure = Failure::new(Kind::Other, "try_=\"auto\" without a number of products to come");
+            let failure =
+                Failure::new(Kind::SparsightError, "try_=\"auto\" without a number of products to come");
             return Err(failure.hinted("plan(A, products=100_000) says how many").into());
         }
     };

@@ -22,19 +22,23 @@ fn the_committed_rules_are_those_of_the_command_in_them() {
 }
 
 #[test]
-fn the_rules_of_the_drop_in_are_those_of_the_commands_in_them() {
-    for profile in ["nvidia_h100", "nvidia_h200"] {
-        let path = repository().join(format!("crates/cusparse/src/rules/{profile}.rs"));
-        let text = std::fs::read_to_string(&path).unwrap();
-        let commands: Vec<&str> =
-            text.split('`').filter_map(|part| part.strip_prefix("sparsight ")).collect();
-        assert_eq!(commands.len(), 2, "two value types");
-        let printed = |command: &&str| {
-            let out = run(repository(), &command.split(' ').collect::<Vec<_>>());
-            out.strip_prefix("exit code: 0\n----- stdout -----\n").expect("it prints rules").to_owned()
+fn the_rules_of_the_drop_in_are_those_that_the_program_learns_today() {
+    for profile in ["nvidia-h100", "nvidia-h200"] {
+        let path = repository().join(format!("crates/cusparse/src/rules/{profile}.json"));
+        let learned = |dtype: &str| {
+            let folder = format!("profiles/{profile}");
+            let set = ["rules", &folder, "--candidates", "csr", "--leaves", "32", "--dtype", dtype];
+            let mut answer = json(repository(), &set);
+            answer.as_object_mut().unwrap().remove("text").expect("C++ beside the tree");
+            (dtype.to_owned(), answer)
         };
-        let all: String = commands.iter().map(printed).collect();
-        assert_eq!(text, all, "{}: `{}` prints something else", path.display(), commands[0]);
+        let both = serde_json::Value::Object(["f32", "f64"].map(learned).into_iter().collect());
+        if std::env::var_os("SPARSIGHT_WRITE_BOOK").is_some() {
+            std::fs::write(&path, serde_json::to_string_pretty(&both).unwrap() + "\n").unwrap();
+        }
+        let committed: serde_json::Value =
+            serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        assert!(committed == both, "{}: SPARSIGHT_WRITE_BOOK=1 writes it again", path.display());
     }
 }
 

@@ -1,43 +1,102 @@
-//! Decision rules that choose a kernel by row lengths alone, made by `sparsight rules` from the profiles of two GPUs.
+//! Decision rules that choose a kernel by row lengths alone, learned from the profiles of two GPUs.
+//!
+//! The `.json` files beside this one hold two answers each, one a value type, of
+//! `sparsight rules profiles/NAME --candidates csr --leaves 32 --dtype f32 --format json`, without their text in a language.
 
-#[rustfmt::skip]
-#[allow(clippy::needless_return, clippy::unreadable_literal, clippy::too_many_lines, reason = "generated, and the same in all languages")]
-mod nvidia_h100;
-#[rustfmt::skip]
-#[allow(clippy::needless_return, clippy::unreadable_literal, clippy::too_many_lines, reason = "generated, and the same in all languages")]
-mod nvidia_h200;
-
+use serde::Deserialize;
 use sparsight::Dtype;
 use sparsight::device::cuda::RowLengthSummary;
 use sparsight::kernels::{Candidate, Kernel};
 use sparsight::matrix::MatrixSize;
 
-/// A function of rows, columns, non-zeros, and of the least and largest length and the standard deviation of the rows.
-type Choose = fn(f64, f64, f64, f64, f64, f64) -> &'static str;
-
 /// The rules of one GPU for `f32` and `f64`.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Rules([Choose; 2]);
+#[derive(Debug, Deserialize)]
+pub(crate) struct Rules {
+    f32: Learned,
+    f64: Learned,
+}
+
+/// What is read of an answer.
+#[derive(Debug, Deserialize)]
+struct Learned {
+    rule: Rule,
+}
+
+/// A node of the tree.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Rule {
+    Take { id: Candidate },
+    Ask { quantity: Quantity, threshold: f64, at_most: Box<Rule>, more: Box<Rule> },
+}
+
+/// A number of a matrix that row offsets give.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Quantity {
+    Rows,
+    Columns,
+    Nnz,
+    RowMin,
+    RowMax,
+    RowMean,
+    RowStd,
+    RowStdOverMean,
+    RowMaxOverMean,
+}
+
+impl Rule {
+    /// The candidate for a matrix with these numbers.
+    fn take(&self, value: &impl Fn(Quantity) -> f64) -> Candidate {
+        match self {
+            Self::Take { id } => *id,
+            Self::Ask { quantity, threshold, at_most, more } => {
+                if value(*quantity) <= *threshold {
+                    at_most.take(value)
+                } else {
+                    more.take(value)
+                }
+            }
+        }
+    }
+}
 
 impl Rules {
     /// The rules for the GPU whose shipped profile has that name. GPUs that were calibrated take those of the H100: what they choose is timed
     /// beside cuSPARSE before it is used.
     pub(crate) fn of_profile(name: &str) -> Self {
-        match name {
-            "nvidia-h200" => Self([nvidia_h200::nvidia_h200_csr_f32, nvidia_h200::nvidia_h200_csr_f64]),
-            _ => Self([nvidia_h100::nvidia_h100_csr_f32, nvidia_h100::nvidia_h100_csr_f64]),
-        }
+        let answers = match name {
+            "nvidia-h200" => include_str!("nvidia-h200.json"),
+            _ => include_str!("nvidia-h100.json"),
+        };
+        serde_json::from_str(answers).expect("the answers in this folder are rules of the catalogue")
     }
 
     /// Candidates that need nothing but CSR, the most promising first: the one that the rules name, and the two with half and twice as
     /// many threads a row.
-    pub(crate) fn choose(self, size: MatrixSize, lengths: &RowLengthSummary, dtype: Dtype) -> Vec<Candidate> {
+    pub(crate) fn choose(
+        &self,
+        size: MatrixSize,
+        lengths: &RowLengthSummary,
+        dtype: Dtype,
+    ) -> Vec<Candidate> {
         let (rows, nnz) = (size.nrows as f64, size.nnz as f64);
         let mean = nnz / rows.max(1.0);
         let deviation = (lengths.squares as f64 / rows.max(1.0) - mean * mean).max(0.0).sqrt();
-        let choose = self.0[usize::from(dtype != Dtype::F32)];
-        let id = choose(rows, size.ncols as f64, nnz, lengths.min as f64, lengths.max as f64, deviation);
-        let chosen: Candidate = id.parse().expect("rules name candidates of the catalogue");
+        let over_mean = |value: f64| if nnz > 0.0 { value / mean } else { 0.0 };
+        let value = |quantity: Quantity| match quantity {
+            Quantity::Rows => rows,
+            Quantity::Columns => size.ncols as f64,
+            Quantity::Nnz => nnz,
+            Quantity::RowMin => lengths.min as f64,
+            Quantity::RowMax => lengths.max as f64,
+            Quantity::RowMean => mean,
+            Quantity::RowStd => deviation,
+            Quantity::RowStdOverMean => over_mean(deviation),
+            Quantity::RowMaxOverMean => over_mean(lengths.max as f64),
+        };
+        let learned = if dtype == Dtype::F32 { &self.f32 } else { &self.f64 };
+        let chosen = learned.rule.take(&value);
         let mut by_threads: Vec<Kernel> = of_csr().collect();
         by_threads.sort_by_key(|kernel| kernel.threads_per_row());
         let at = by_threads.iter().position(|kernel| *kernel == chosen.kernel).unwrap_or_default();

@@ -11,7 +11,7 @@ mod partitioned;
 mod rates;
 mod reordered;
 
-use crate::timing::Caches;
+use crate::timing::{Batch, Caches, took, try_took};
 use crate::{
     Device, DeviceError, LoadRequest, Operand, Preparation, Product, check_runs, no_mixed_precision,
 };
@@ -24,7 +24,6 @@ use reordered::CpuReordered;
 use sparsight_kernels::{BenchmarkMatrix, DeviceFacts, Format};
 use sparsight_matrix::{Bytes, Csr, Dtype, Limits, Scalar, Seconds, available_memory};
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
 
 /// A matrix of so many bytes is multiplied by the calling thread alone. Measured on two threads of an EPYC that had other work, too: waking
 /// the pool takes some 5 us, and gains from between 1.2 and 1.8 MB on; on a machine that has nothing else to do it gains sooner.
@@ -117,22 +116,28 @@ impl Cpu {
 
     /// Time of `products` calls of `product`, which wakes workers itself, as when it is called for y. With [`Caches::Cold`] it is the
     /// sum over the calls, without what emptying the caches takes.
-    pub(crate) fn time(&self, products: u32, caches: Caches, mut product: impl FnMut()) -> Seconds {
+    ///
+    /// # Errors
+    /// Those of `product`, which ends with the first.
+    pub(crate) fn time(
+        &self,
+        products: u32,
+        caches: Caches,
+        mut product: impl FnMut() -> Result<(), DeviceError>,
+    ) -> Result<Batch, DeviceError> {
         let mut timed = |count: u32| {
-            let start = Instant::now();
-            (0..count).for_each(|_| product());
-            start.elapsed().as_secs_f64()
+            let (done, time) = took(|| (0..count).try_for_each(|_| product()));
+            done.map(|()| time.0)
+        };
+        let cold = |_| {
+            self.evict_caches();
+            timed(1)
         };
         let time = match caches {
             Caches::Warm => timed(products),
-            Caches::Cold => (0..products)
-                .map(|_| {
-                    self.evict_caches();
-                    timed(1)
-                })
-                .sum(),
+            Caches::Cold => (0..products).map(cold).sum(),
         };
-        Seconds(time)
+        Ok(Seconds(time?).into())
     }
 
     /// Streams through more memory than all caches hold.
@@ -163,10 +168,8 @@ impl<T: Scalar> Device<T> for Cpu {
         }
         let limits = Device::<T>::limits(self);
         let (matrix, convert) = self.run(|| {
-            let start = Instant::now();
-            let matrix = format.convert(a, &limits)?;
-            let convert = if format.is_csr() { 0.0 } else { start.elapsed().as_secs_f64() };
-            Ok::<_, DeviceError>((matrix, Seconds(convert)))
+            let (matrix, took) = try_took(|| format.convert(a, &limits))?;
+            Ok::<_, DeviceError>((matrix, if format.is_csr() { Seconds(0.0) } else { took }))
         })?;
         let preparation = Preparation { convert, ..Preparation::default() };
         let x = vec![T::default(); a.ncols()];

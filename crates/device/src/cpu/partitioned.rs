@@ -7,14 +7,12 @@ use crate::lengths::{check_length, check_lengths};
 use crate::partition::{entries_of, rows_of};
 use crate::product::ValuePlaces;
 use crate::stock::Stock;
-use crate::timing::{Batch, Caches};
+use crate::timing::{Batch, Caches, try_took};
 use crate::{Device, DeviceError, LoadedEpilogue, Partition, Preparation, Product};
 use rayon::prelude::*;
 use sparsight_kernels::{Candidate, CpuScratch, Epilogue};
-use sparsight_matrix::{Csr, Limits, Scalar, Seconds, Stored, numbered, replace_values};
-use std::convert::Infallible;
+use sparsight_matrix::{Csr, Limits, Scalar, Stored, numbered, replace_values};
 use std::ops::Range;
-use std::time::Instant;
 
 /// Rows that a task scales. Chosen: some microseconds of work.
 const ROWS_PER_TASK: usize = 1 << 12;
@@ -83,29 +81,30 @@ impl<T: Scalar> CpuPartitioned<T> {
     }
 
     fn converted(cpu: &Cpu, a: &Csr<T>, partition: &Partition, limits: &Limits) -> Result<Self, DeviceError> {
-        let start = Instant::now();
-        let parts: Result<Vec<_>, DeviceError> = partition
-            .parts()
-            .iter()
-            .map(|(rows, candidate)| {
-                let matrix = candidate.format().convert(&rows_of(a, rows), limits)?;
-                let (entries, places) = (entries_of(a, rows), ValuePlaces::of(candidate.format()));
-                Ok(Part { rows: rows.clone(), candidate: *candidate, matrix, entries, places })
-            })
-            .collect();
-        let parts = parts?;
-        let rooms = Stock::of(vec![Room::of(&parts)]);
-        let convert = Seconds(start.elapsed().as_secs_f64());
+        let part = |(rows, candidate): &(Range<usize>, Candidate)| {
+            let matrix = candidate.format().convert(&rows_of(a, rows), limits)?;
+            let (entries, places) = (entries_of(a, rows), ValuePlaces::of(candidate.format()));
+            Ok(Part { rows: rows.clone(), candidate: *candidate, matrix, entries, places })
+        };
+        let ((parts, rooms), convert) = try_took(|| {
+            let parts = partition.parts().iter().map(part).collect::<Result<Vec<_>, DeviceError>>()?;
+            let rooms = Stock::of(vec![Room::of(&parts)]);
+            Ok::<_, DeviceError>((parts, rooms))
+        })?;
         let preparation = Preparation { convert, ..Preparation::default() };
         let bytes = parts.iter().map(|part| part.matrix.bytes()).sum();
         Ok(Self { cpu: cpu.clone(), size: (a.nrows(), a.ncols()), bytes, parts, rooms, preparation })
     }
 
     /// Gives `work` what no other product uses meanwhile.
-    fn in_room<R>(&self, work: impl FnOnce(&mut Room<T>) -> R) -> R {
-        let made = || Ok(Room::of(&self.parts));
-        let Ok(done) = self.rooms.with(made, |room| Ok::<_, Infallible>(work(room)));
-        done
+    ///
+    /// # Errors
+    /// The error of `work`.
+    fn in_room<R>(
+        &self,
+        work: impl FnOnce(&mut Room<T>) -> Result<R, DeviceError>,
+    ) -> Result<R, DeviceError> {
+        self.rooms.with(|| Ok(Room::of(&self.parts)), work)
     }
 }
 
@@ -174,8 +173,8 @@ impl<T: Scalar> Product<T> for CpuPartitioned<T> {
                     scaled_product(&self.parts, room, (alpha, beta), (x, y), workers);
                 }
             });
-        });
-        Ok(())
+            Ok(())
+        })
     }
 
     fn allow_updates(&mut self, a: &Csr<T>) -> Result<(), DeviceError> {
@@ -218,13 +217,13 @@ impl<T: Scalar> Product<T> for CpuPartitioned<T> {
 
     fn batch(&self, products: u32, caches: Caches) -> Result<Batch, DeviceError> {
         let size = self.size;
-        Ok(self.in_room(|Room { scratch, own, .. }| {
+        self.in_room(|Room { scratch, own, .. }| {
             let (x, y) = own.get_or_insert_with(|| (crate::random_x(size.1, 0), vec![T::default(); size.0]));
-            let once = || {
+            self.cpu.time(products, caches, || {
                 self.cpu.multiply(self.bytes, |workers| product(&self.parts, scratch, (x, y), workers));
-            };
-            self.cpu.time(products, caches, once).into()
-        }))
+                Ok(())
+            })
+        })
     }
 
     fn load_epilogue(&self, epilogue: &Epilogue) -> Result<Box<dyn LoadedEpilogue<T>>, DeviceError> {

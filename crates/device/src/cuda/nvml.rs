@@ -3,11 +3,12 @@
 //! Without the library or a function the clock is unknown; nothing fails.
 
 use super::context::named;
+use crate::library::functions;
 use crate::timing::Clock;
 use cudarc::driver::sys;
 use libloading::os::unix::Library;
 use std::ffi::{c_char, c_int, c_uint, c_ulonglong, c_void};
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 /// Below this share of the highest clock a GPU counts as slowed down, unless it gives a reason that is none: the share of
 /// nvbench.
@@ -26,45 +27,38 @@ const ITS_OWN: c_ulonglong = 0x01 | 0x02 | 0x04 | 0x100;
 
 type Device = *mut c_void;
 
-/// The functions that are called.
-#[derive(Debug)]
-struct Functions {
-    handle_by_bus_id: unsafe extern "C" fn(*const c_char, *mut Device) -> c_int,
-    clock: unsafe extern "C" fn(Device, c_uint, *mut c_uint) -> c_int,
-    highest_clock: unsafe extern "C" fn(Device, c_uint, *mut c_uint) -> c_int,
-    reasons: unsafe extern "C" fn(Device, *mut c_ulonglong) -> c_int,
-    /// Keeps the functions where they are.
-    _library: Library,
+functions! {
+    /// The functions that are called. The last has the name that drivers before R535 know, and later ones still do.
+    Nvml {
+        nvmlInit_v2: fn() -> c_int;
+        nvmlDeviceGetHandleByPciBusId_v2: fn(*const c_char, *mut Device) -> c_int;
+        nvmlDeviceGetClockInfo: fn(Device, c_uint, *mut c_uint) -> c_int;
+        nvmlDeviceGetMaxClockInfo: fn(Device, c_uint, *mut c_uint) -> c_int;
+        nvmlDeviceGetCurrentClocksThrottleReasons: fn(Device, *mut c_ulonglong) -> c_int;
+    }
 }
 
-impl Functions {
-    /// Functions of the library, initialised; once in the life of the program.
-    fn get() -> Option<Arc<Self>> {
-        static FOUND: OnceLock<Option<Arc<Functions>>> = OnceLock::new();
-        FOUND.get_or_init(|| Self::open().map(Arc::new)).clone()
-    }
-
-    fn open() -> Option<Self> {
+/// The library, initialised; once in the life of the program.
+fn nvml() -> Option<&'static Nvml> {
+    static FOUND: OnceLock<Option<Nvml>> = OnceLock::new();
+    let found = || {
         // SAFETY: the driver's own library, found as the driver itself was, after the loader's path was looked at; its
         // initialisers do nothing but set up its own data. The types are those of nvml.h.
         unsafe {
             let library = Library::new("libnvidia-ml.so.1").ok()?;
-            let init = library.get::<unsafe extern "C" fn() -> c_int>(b"nvmlInit_v2\0").ok()?;
-            let handle_by_bus_id = *library.get(b"nvmlDeviceGetHandleByPciBusId_v2\0").ok()?;
-            let clock = *library.get(b"nvmlDeviceGetClockInfo\0").ok()?;
-            let highest_clock = *library.get(b"nvmlDeviceGetMaxClockInfo\0").ok()?;
-            // The name that drivers before R535 have for it is still known to later ones.
-            let reasons = *library.get(b"nvmlDeviceGetCurrentClocksThrottleReasons\0").ok()?;
-            (init() == 0).then_some(())?;
-            Some(Self { handle_by_bus_id, clock, highest_clock, reasons, _library: library })
+            let nvml = Nvml::of(&library).ok().filter(|nvml| (nvml.nvmlInit_v2)() == 0)?;
+            // Its functions stay where they are.
+            std::mem::forget(library);
+            Some(nvml)
         }
-    }
+    };
+    FOUND.get_or_init(found).as_ref()
 }
 
 /// The clock of one GPU.
 #[derive(Debug)]
 pub(super) struct ClockReader {
-    functions: Arc<Functions>,
+    nvml: &'static Nvml,
     /// A handle of NVML's, as a number, since it may be used from any thread.
     device: usize,
     highest_mhz: u32,
@@ -77,14 +71,14 @@ impl ClockReader {
         // SAFETY: as many characters as there is room for.
         let asked = unsafe { sys::cuDeviceGetPCIBusId(bus_id.as_mut_ptr(), bus_id.len() as c_int, device) };
         named("cuDeviceGetPCIBusId", asked.result()).ok()?;
-        let functions = Functions::get()?;
+        let nvml = nvml()?;
         let (mut device, mut highest_mhz): (Device, c_uint) = (std::ptr::null_mut(), 0);
         // SAFETY: the name ends with a 0, and both answers have their room.
         let found = unsafe {
-            (functions.handle_by_bus_id)(bus_id.as_ptr(), &raw mut device) == 0
-                && (functions.highest_clock)(device, CLOCK_SM, &raw mut highest_mhz) == 0
+            (nvml.nvmlDeviceGetHandleByPciBusId_v2)(bus_id.as_ptr(), &raw mut device) == 0
+                && (nvml.nvmlDeviceGetMaxClockInfo)(device, CLOCK_SM, &raw mut highest_mhz) == 0
         };
-        let reader = Self { functions, device: device as usize, highest_mhz };
+        let reader = Self { nvml, device: device as usize, highest_mhz };
         (found && reader.read().is_some()).then_some(reader)
     }
 
@@ -94,8 +88,8 @@ impl ClockReader {
         let (mut sm_mhz, mut reasons) = (0, 0);
         // SAFETY: the handle is NVML's, and both answers have their room.
         let answered = unsafe {
-            (self.functions.clock)(device, CLOCK_SM, &raw mut sm_mhz) == 0
-                && (self.functions.reasons)(device, &raw mut reasons) == 0
+            (self.nvml.nvmlDeviceGetClockInfo)(device, CLOCK_SM, &raw mut sm_mhz) == 0
+                && (self.nvml.nvmlDeviceGetCurrentClocksThrottleReasons)(device, &raw mut reasons) == 0
         };
         let is_slow = f64::from(sm_mhz) < SLOW * f64::from(self.highest_mhz);
         let is_throttled = reasons & DISTURBED != 0 || is_slow && reasons & ITS_OWN == 0;

@@ -4,6 +4,7 @@ use super::array::DeviceBytes;
 use super::device::Shared;
 use super::matrix::upload;
 use super::{ConvertOn, DeviceMatrix, Memory};
+use crate::timing::{took, try_took};
 use crate::{DeviceError, Preparation};
 use bytemuck::cast_slice;
 use sparsight_kernels::conversion_parameters;
@@ -11,16 +12,13 @@ use sparsight_matrix::{
     Csr, Format, Infeasible, Layout, Limits, NamedArrays, Narrowing, Scalar, Seconds, Step, Stored,
 };
 use std::sync::Arc;
-use std::time::Instant;
 
 /// The matrix with its values in `f32`, and what rounding them took.
 ///
 /// # Errors
 /// [`Infeasible::BeyondSingle`] if they cannot be.
 pub(super) fn narrow<T: Scalar>(a: &Csr<T>) -> Result<(Csr<f32>, Seconds), DeviceError> {
-    let start = Instant::now();
-    let narrow = Narrowing::narrow(a)?;
-    Ok((narrow, Seconds(start.elapsed().as_secs_f64())))
+    Ok(try_took(|| Narrowing::narrow(a))?)
 }
 
 /// Converts and uploads, or uploads and converts.
@@ -34,33 +32,26 @@ pub(super) fn load<T: Scalar>(
     limits: &Limits,
     place: ConvertOn,
 ) -> Result<(DeviceMatrix, Preparation), DeviceError> {
-    let memory = gpu.memory();
-    let start = Instant::now();
     let stays = format.stays_in_csr();
-    let on_device = !stays && place.device(a.nnz());
-    let layout = if stays || on_device {
-        Some(format.layout::<T>(a.row_ptr(), a.ncols() as u64, limits)?)
-    } else {
-        None
-    };
-    let host = Seconds(start.elapsed().as_secs_f64());
+    let is_laid_out = stays || place.device(a.nnz());
+    let layout = || format.layout::<T>(a.row_ptr(), a.ncols() as u64, limits);
+    let (layout, host) = try_took(|| is_laid_out.then(layout).transpose())?;
     let csr_bytes = Csr::<T>::device_bytes(a.nrows() as u64, a.nnz() as u64, T::DTYPE).0;
     if let Some(layout) = layout
         && (stays || limits.memory.0 >= layout.most.0.saturating_add(csr_bytes))
     {
-        let start = Instant::now();
-        // Where nothing is converted, only what the format keeps is brought over.
-        let wanted = |name: &str| !stays || layout.keeps.contains(&name);
-        let arrays: NamedArrays<'_, T> = a.arrays().into_iter().filter(|(name, _)| wanted(name)).collect();
-        let csr = CsrArrays::upload(gpu, a, &arrays);
-        let uploaded = Seconds(start.elapsed().as_secs_f64());
-        let start = Instant::now();
-        match csr.and_then(|csr| lay_out(gpu, format, csr, &layout, limits)) {
+        let (csr, uploaded) = took(|| {
+            // Where nothing is converted, only what the format keeps is brought over.
+            let wanted = |name: &str| !stays || layout.keeps.contains(&name);
+            let arrays: NamedArrays<'_, T> =
+                a.arrays().into_iter().filter(|(name, _)| wanted(name)).collect();
+            CsrArrays::upload(gpu, a, &arrays)
+        });
+        match try_took(|| lay_out(gpu, format, csr?, &layout, limits)) {
             // Little memory is left, in pieces: without the CSR beside it the format may fit.
             Err(DeviceError::Infeasible(Infeasible::DoesNotFit { .. })) if !stays => {}
             laid => {
-                let matrix = laid?;
-                let took = Seconds(start.elapsed().as_secs_f64());
+                let (matrix, took) = laid?;
                 let preparation = if stays {
                     Preparation { convert: host, upload: Seconds(uploaded.0 + took.0), on_device: false }
                 } else {
@@ -70,15 +61,14 @@ pub(super) fn load<T: Scalar>(
             }
         }
     }
-    let start = Instant::now();
-    let stored = format.convert(a, limits)?;
-    let convert = Seconds(start.elapsed().as_secs_f64());
-    let start = Instant::now();
-    let size = (a.nrows() as u64, a.ncols() as u64, a.nnz() as u64);
-    let mut matrix = DeviceMatrix::new::<T>(format, size, gpu.offset_bytes(size.2));
-    matrix.tell(&stored.numbers());
-    matrix.add(&memory, &stored.arrays())?;
-    let upload = Seconds(start.elapsed().as_secs_f64());
+    let (stored, convert) = try_took(|| format.convert(a, limits))?;
+    let (matrix, upload) = try_took(|| {
+        let size = (a.nrows() as u64, a.ncols() as u64, a.nnz() as u64);
+        let mut matrix = DeviceMatrix::new::<T>(format, size, gpu.offset_bytes(size.2));
+        matrix.tell(&stored.numbers());
+        matrix.add(&gpu.memory(), &stored.arrays())?;
+        Ok::<_, DeviceError>(matrix)
+    })?;
     Ok((matrix, Preparation { convert, upload, on_device: false }))
 }
 

@@ -3,14 +3,13 @@
 use super::array::check_device;
 use super::convert::{self, narrow};
 use super::free_grid::FreeGrid;
-use super::identity::GpuIdentity;
 use super::launch::SharedFence;
 use super::operand::GpuOperand;
 use super::product::GpuProduct;
 use super::reordered::GpuReordered;
-use super::{BatchRequest, DeviceArray, DeviceMatrix, Gpu, Memory, Module, Vectors, generate};
+use super::{BatchRequest, DeviceArray, DeviceMatrix, Extent, Gpu, Memory, Module, Vectors, generate};
 use crate::lengths::check_lengths;
-use crate::timing::Batch;
+use crate::timing::{Batch, Caches};
 use crate::{
     Device, DeviceError, DeviceSlice, DeviceSliceMut, LoadRequest, Operand, Preparation, Product, check_runs,
 };
@@ -251,6 +250,20 @@ impl Shared {
         Ok(Batch { time: self.gpu.time(batch, product)?, clock: self.gpu.clock() })
     }
 
+    /// A batch of products y = A x that `queue` queues, with vectors on the device that nothing else uses meanwhile. `touched`: what a
+    /// product reads and writes beside them; `entries`: as in [`BatchRequest`].
+    pub(super) fn batch_on<T: Scalar>(
+        &self,
+        (x, y): (&DeviceArray<T>, &DeviceArray<T>),
+        (entries, touched): (u32, impl IntoIterator<Item = Extent>),
+        (products, caches): (u32, Caches),
+        queue: impl Fn(&Vectors) -> Result<(), DeviceError>,
+    ) -> Result<Batch, DeviceError> {
+        let v = Vectors::product(x, y);
+        let touched: Vec<Extent> = touched.into_iter().chain([x.extent(), y.extent()]).collect();
+        self.batch(BatchRequest { products, entries, caches, touched: &touched }, &mut || queue(&v))
+    }
+
     /// Fills y with NaN, and waits for it.
     pub(super) fn poison<T: Scalar>(&self, y: &DeviceArray<T>) -> Result<(), DeviceError> {
         let count = y.len() as u64;
@@ -380,7 +393,7 @@ impl<T: Scalar> Device<T> for GpuDevice {
             LoadRequest::Resident { a, partition } => {
                 Ok(Box::new(GpuProduct::load_resident(gpu, a, partition, converts)?))
             }
-            LoadRequest::Identity { rows } => Ok(Box::new(GpuIdentity::load(gpu, rows)?)),
+            LoadRequest::Identity { rows } => Ok(Box::new(GpuProduct::load_identity(gpu, rows)?)),
             LoadRequest::Own(own) => Ok(Box::new(GpuProduct::load_own(gpu, own, converts)?)),
         }
     }

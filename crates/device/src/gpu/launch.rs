@@ -67,9 +67,6 @@ pub(super) struct Slot {
 /// Most words of a launch: those of a fused one.
 const MOST_WORDS: usize = FUSED_PARTS * (2 + FUSED_ARGS);
 
-/// Stand in for vectors that are not known yet.
-pub(super) const NOWHERE: Vectors = Vectors { x: 0, y: 0, alpha: 0.0, beta: 0.0 };
-
 impl PartLaunch {
     /// Queues it with these vectors, and with `more` words behind its own.
     ///
@@ -143,7 +140,7 @@ pub(super) fn part_launch(
         module: Arc::clone(module),
         kernel: planned.step,
         shape: LaunchShape::linear(planned.grid, block),
-        words: planned.args.iter().map(|&arg| matrix.word(arg, &NOWHERE)).collect(),
+        words: planned.args.iter().map(|&arg| matrix.word(arg)).collect(),
         slots: slots(&planned.args, 0, before).collect(),
     }
 }

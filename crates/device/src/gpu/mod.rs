@@ -17,7 +17,6 @@
 //! operand       one format, to time its candidates; generate: benchmark matrices
 //! product       row blocks in several formats, fused or one after another; kernels of a user's file
 //! launch        launches that are made once; epilogue: what is done with the sums of rows in them, or behind them
-//! identity      the identity matrix, for what a solver does with vectors between two products
 //! in_place      products with a CSR of another owner, which stays where it is
 //! values, resident, reordered   other values; a CSR that lies on the GPU; another order of rows and columns
 //! share, distributed, link      the part of one GPU among several; all GPUs of a process; how they exchange x
@@ -35,7 +34,6 @@ mod driver;
 mod epilogue;
 mod free_grid;
 mod generate;
-mod identity;
 mod in_place;
 mod launch;
 mod link;

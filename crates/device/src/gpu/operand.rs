@@ -1,7 +1,8 @@
 //! A matrix on a GPU in its format, with x and y.
 
 use super::device::Shared;
-use super::{BatchRequest, DeviceArray, DeviceMatrix, Extent, LaunchShape, Module, Vectors, VendorProduct};
+use super::product::sequential;
+use super::{DeviceArray, DeviceMatrix, Vectors, VendorProduct};
 use crate::timing::{Batch, Caches};
 use crate::{DeviceError, Operand, PartitionError, Preparation};
 use sparsight_kernels::{Candidate, Kernel};
@@ -23,14 +24,6 @@ pub(super) struct GpuOperand<T: Scalar> {
     preparation: Preparation,
 }
 
-/// A launch with everything that it takes.
-struct Ready {
-    module: Arc<dyn Module>,
-    kernel: usize,
-    shape: LaunchShape,
-    args: Vec<u64>,
-}
-
 impl<T: Scalar> GpuOperand<T> {
     /// An operand with room for x and y: x is random and follows from `seed`; y is poisoned.
     pub(super) fn new(
@@ -45,10 +38,6 @@ impl<T: Scalar> GpuOperand<T> {
         Ok(Self { gpu, vendors, matrix, x, y, host_y, preparation })
     }
 
-    fn vectors(&self) -> Vectors {
-        Vectors { x: self.x.address(), y: self.y.address(), alpha: 1.0, beta: 0.0 }
-    }
-
     /// Prepares a product of the maker's library, unless that was done.
     fn prepare(&mut self, kernel: Kernel) -> Result<(), DeviceError> {
         let Some(routine) = kernel.vendor().filter(|_| !self.vendors.contains_key(&kernel)) else {
@@ -61,25 +50,12 @@ impl<T: Scalar> GpuOperand<T> {
         );
         self.gpu.gpu().has_vendor(kernel)?;
         // SAFETY: the product is kept beside the arrays and dropped before them; the vectors are the operand's own.
-        let product = unsafe { self.gpu.gpu().vendor(routine, &self.matrix, &self.vectors())? };
+        let product =
+            unsafe { self.gpu.gpu().vendor(routine, &self.matrix, &Vectors::product(&self.x, &self.y))? };
         // A check shall see whether the next product writes y, and not that this one did.
         self.gpu.poison(&self.y)?;
         self.vendors.insert(kernel, product);
         Ok(())
-    }
-
-    /// The launches of one y = A x with a kernel of ours.
-    fn launches(&self, candidate: &Candidate) -> Result<Vec<Ready>, DeviceError> {
-        let v = self.vectors();
-        let module = self.gpu.candidate(candidate, self.matrix.offset_bytes())?;
-        let overlaps = self.gpu.gpu().overlaps_launches();
-        let ready = |launch: sparsight_kernels::PlannedLaunch| {
-            let mut shape = LaunchShape::linear(launch.grid, candidate.block);
-            shape.overlaps = launch.may_overlap && overlaps;
-            let args = launch.args.iter().map(|&arg| self.matrix.word(arg, &v)).collect();
-            Ready { module: Arc::clone(&module), kernel: launch.step, shape, args }
-        };
-        Ok(self.matrix.launches(candidate, self.gpu.gpu().most_blocks()).into_iter().map(ready).collect())
     }
 }
 
@@ -117,27 +93,24 @@ impl<T: Scalar> Operand<T> for GpuOperand<T> {
             (self.matrix.dtype, T::DTYPE),
             "{candidate} has other values than this operand"
         );
-        let vectors = [self.x.extent(), self.y.extent()];
-        let touched: Vec<Extent> = self.matrix.extents().chain(vectors).collect();
+        let batch = (products, caches);
         if candidate.kernel.is_vendors() {
             if candidate.dtype != T::DTYPE {
                 return Err(PartitionError::NotHere { candidate: *candidate }.into());
             }
             self.prepare(candidate.kernel)?;
-            let (product, v) = (&self.vendors[&candidate.kernel], self.vectors());
+            let Self { gpu, vendors, matrix, x, y, .. } = self;
+            let product = &vendors[&candidate.kernel];
             // SAFETY: the vectors are the operand's own.
-            let mut queue = || unsafe { product.queue(&v, None) };
-            let entries = product.entries();
-            return self.gpu.batch(BatchRequest { products, entries, caches, touched: &touched }, &mut queue);
+            let queue = |v: &Vectors| unsafe { product.queue(v, None) };
+            return gpu.batch_on((x, y), (product.entries(), matrix.extents()), batch, queue);
         }
-        let launches = self.launches(candidate)?;
-        let mut queue = || {
-            launches.iter().try_for_each(|launch| {
-                // SAFETY: the recipe names the kernel's parameters, and the arrays are those of the matrix.
-                unsafe { launch.module.queue(launch.kernel, launch.shape, &launch.args, None) }
-            })
-        };
-        let entries = launches.len() as u32;
-        self.gpu.batch(BatchRequest { products, entries, caches, touched: &touched }, &mut queue)
+        let Self { gpu, matrix, x, y, .. } = self;
+        let parts = [(0..y.len(), *candidate)];
+        let launches = sequential::<T>(gpu, &parts, std::slice::from_ref(matrix))?;
+        // SAFETY: the recipe names the kernel's parameters, the arrays are those of the matrix, and the vectors the operand's own.
+        let queue =
+            |v: &Vectors| launches.iter().try_for_each(|launch| unsafe { launch.queue(v, &[], None) });
+        gpu.batch_on((x, y), (launches.len() as u32, matrix.extents()), batch, queue)
     }
 }

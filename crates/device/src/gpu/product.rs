@@ -12,17 +12,17 @@ use super::array::check_device;
 use super::convert::{self, narrow};
 use super::device::Shared;
 use super::epilogue::{GpuEpilogue, Host};
-use super::launch::{NOWHERE, PartLaunch, SharedFence, fenced, part_launch, slots, through};
+use super::free_grid::FreeGrid;
+use super::launch::{PartLaunch, SharedFence, fenced, part_launch, slots, through};
 use super::resident::Resident;
 use super::{
-    BatchRequest, ConvertOn, DeviceArray, DeviceMatrix, Extent, LaunchShape, Parameters, Vectors,
-    VendorProduct, values,
+    ConvertOn, DeviceArray, DeviceMatrix, Extent, LaunchShape, Parameters, Vectors, VendorProduct, values,
 };
 use crate::lengths::{check_length, check_lengths};
 use crate::partition::{entries_of, rows_of};
 use crate::product::ValuePlaces;
 use crate::stock::Stock;
-use crate::timing::{Batch, Caches};
+use crate::timing::{Batch, Caches, try_took};
 use crate::{
     DeviceCsr, DeviceError, DeviceSlice, DeviceSliceMut, LoadedEpilogue, OwnRequest, Partition,
     PartitionError, Preparation, Product, Stream,
@@ -31,7 +31,6 @@ use sparsight_kernels::{Candidate, Epilogue, Execution, FusedParts};
 use sparsight_matrix::{Csr, Dtype, Format, Scalar, Seconds};
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::Instant;
 
 /// [`Product`] of [`GpuDevice`](super::GpuDevice).
 #[derive(Debug)]
@@ -74,6 +73,8 @@ enum Work {
     Ours(Vec<PartLaunch>),
     /// All rows by a routine of the maker's library.
     Vendors(Box<dyn VendorProduct>),
+    /// The identity matrix, of which nothing is stored: y = alpha x + beta y.
+    Identity(FreeGrid),
 }
 
 /// The matrix that a product is made of, wherever it lies.
@@ -128,12 +129,10 @@ impl<T: Scalar> Source for FromDevice<'_, T> {
     }
 
     fn load(&self, rows: &Range<usize>, format: Format) -> Result<(DeviceMatrix, Preparation), DeviceError> {
-        let start = Instant::now();
-        let matrix = match self.dtype {
-            Dtype::Mixed => self.resident.convert::<f32>(self.gpu, rows, format, self.dtype)?,
-            _ => self.resident.convert::<T>(self.gpu, rows, format, self.dtype)?,
-        };
-        let convert = Seconds(start.elapsed().as_secs_f64());
+        let (matrix, convert) = try_took(|| match self.dtype {
+            Dtype::Mixed => self.resident.convert::<f32>(self.gpu, rows, format, self.dtype),
+            _ => self.resident.convert::<T>(self.gpu, rows, format, self.dtype),
+        })?;
         Ok((matrix, Preparation { convert, upload: Seconds(0.0), on_device: true }))
     }
 }
@@ -197,9 +196,8 @@ impl<T: Scalar> GpuProduct<T> {
             ([(_, Candidate { kernel, .. })], _) if kernel.is_vendors() => {
                 let routine = kernel.vendor().expect("it is the vendor's");
                 let (x, y) = gpu.vectors::<T>(size, 0)?;
-                let v = Vectors { x: x.address(), y: y.address(), alpha: 1.0, beta: 0.0 };
                 // SAFETY: the arrays stand beside the product, behind it, and are dropped after it.
-                let product = unsafe { gpu.gpu().vendor(routine, &blocks[0], &v)? };
+                let product = unsafe { gpu.gpu().vendor(routine, &blocks[0], &Vectors::product(&x, &y))? };
                 gpu.poison(&y)?;
                 own.push((x, y));
                 preparation.convert.0 += product.preprocess().0;
@@ -212,27 +210,49 @@ impl<T: Scalar> GpuProduct<T> {
         let is_exclusive =
             |(_, c): &(_, Candidate)| c.kernel.recipe().is_none_or(|recipe| recipe.is_exclusive);
         let fence = partition.parts().iter().any(is_exclusive).then(|| gpu.shared_fence()).transpose()?;
-        let (gpu, own) = (Arc::clone(gpu), Stock::of(own));
         let whole = match partition.parts() {
             [(_, candidate)] => Some(*candidate),
             _ => None,
         };
+        let (dtype, own) = (partition.dtype(), Stock::of(own));
+        let new = Self::new(gpu, size, work);
         Ok(Self {
-            gpu,
-            size,
-            work,
             blocks,
             origins,
-            dtype: partition.dtype(),
+            dtype,
             converts,
             fence,
             own,
             preparation,
-            unscaled: None,
             whole,
             is_of_catalogue: true,
-            identity: Arc::default(),
+            ..new
         })
+    }
+
+    /// A product of which nothing else is known.
+    fn new(gpu: &Arc<Shared>, size: (usize, usize), work: Work) -> Self {
+        Self {
+            gpu: Arc::clone(gpu),
+            size,
+            work,
+            blocks: Vec::new(),
+            origins: Vec::new(),
+            dtype: T::DTYPE,
+            converts: ConvertOn::default(),
+            fence: None,
+            own: Stock::of(Vec::new()),
+            preparation: Preparation::default(),
+            unscaled: None,
+            whole: None,
+            is_of_catalogue: false,
+            identity: Arc::default(),
+        }
+    }
+
+    /// Product of the identity matrix.
+    pub(super) fn load_identity(gpu: &Arc<Shared>, rows: usize) -> Result<Self, DeviceError> {
+        Ok(Self::new(gpu, (rows, rows), Work::Identity(gpu.vector_kernels(T::DTYPE)?)))
     }
 
     /// All rows of a matrix by kernels of the user's own.
@@ -251,23 +271,12 @@ impl<T: Scalar> GpuProduct<T> {
         let launches = planned.iter().map(|launch| part_launch(&module, launch, block, &matrix, 0)).collect();
         let entries = source.entries(&rows);
         let origin = Origin { rows, entries, places: ValuePlaces::of(kernel.format()) };
-        Ok(Self {
-            gpu: Arc::clone(gpu),
-            size,
-            work: Work::Ours(launches),
-            blocks: vec![matrix],
-            origins: vec![origin],
-            dtype: T::DTYPE,
-            converts,
-            // They may write to the matrix.
-            fence: Some(gpu.shared_fence()?),
-            own: Stock::of(Vec::new()),
-            preparation,
-            unscaled: (!kernel.scales()).then(|| kernel.name().to_owned()),
-            whole: None,
-            is_of_catalogue: false,
-            identity: Arc::default(),
-        })
+        let unscaled = (!kernel.scales()).then(|| kernel.name().to_owned());
+        // They may write to the matrix.
+        let fence = Some(gpu.shared_fence()?);
+        let (blocks, origins) = (vec![matrix], vec![origin]);
+        let new = Self::new(gpu, size, Work::Ours(launches));
+        Ok(Self { blocks, origins, converts, fence, preparation, unscaled, ..new })
     }
 
     /// Refuses factors that the kernel does not take.
@@ -292,6 +301,11 @@ impl<T: Scalar> GpuProduct<T> {
                 match &self.work {
                     Work::Ours(launches) => launches.iter().try_for_each(|part| part.queue(v, &[], stream)),
                     Work::Vendors(product) => product.queue(v, stream),
+                    Work::Identity(kernels) => {
+                        let count = self.size.0 as u64;
+                        let args = [count, v.alpha.to_bits(), v.x, v.beta.to_bits(), v.y];
+                        kernels.launch_in(stream, "combine", count, &args)
+                    }
                 }
             }
         })
@@ -302,6 +316,7 @@ impl<T: Scalar> GpuProduct<T> {
         match &self.work {
             Work::Ours(launches) => launches.len() as u32,
             Work::Vendors(product) => product.entries(),
+            Work::Identity(_) => 1,
         }
     }
 
@@ -325,7 +340,7 @@ impl<T: Scalar> GpuProduct<T> {
 }
 
 /// The launches of each part, in the order of the parts.
-fn sequential<T: Scalar>(
+pub(super) fn sequential<T: Scalar>(
     gpu: &Shared,
     parts: &[(Range<usize>, Candidate)],
     blocks: &[DeviceMatrix],
@@ -363,7 +378,7 @@ fn fused<T: Scalar>(
             variants.push(variant);
             variants.len() - 1
         });
-        let args: Vec<u64> = launch.args.iter().map(|&arg| block.word(arg, &NOWHERE)).collect();
+        let args: Vec<u64> = launch.args.iter().map(|&arg| block.word(arg)).collect();
         let place = words.push(number, launch.grid, launch.stride, &args);
         let blocks = words.blocks();
         if blocks > gpu.gpu().most_blocks().into() || planned.next().is_some() {
@@ -411,7 +426,8 @@ impl<T: Scalar> Product<T> for GpuProduct<T> {
     }
 
     fn allow_updates(&mut self, a: &Csr<T>) -> Result<(), DeviceError> {
-        if (a.nrows(), a.ncols()) != self.size || a.nnz() as u64 != self.nnz() {
+        let is_identity = matches!(self.work, Work::Identity(_));
+        if is_identity || (a.nrows(), a.ncols()) != self.size || a.nnz() as u64 != self.nnz() {
             return Err(DeviceError::OtherPattern);
         }
         if !self.origins.iter().all(|origin| entries_of(a, &origin.rows) == origin.entries) {
@@ -462,14 +478,11 @@ impl<T: Scalar> Product<T> for GpuProduct<T> {
     }
 
     fn batch(&self, products: u32, caches: Caches) -> Result<Batch, DeviceError> {
-        let entries = self.entries();
         self.with_own(|x, y| {
-            let v = Vectors { x: x.address(), y: y.address(), alpha: 1.0, beta: 0.0 };
-            let vectors = [x.extent(), y.extent()];
-            let touched: Vec<Extent> = self.touched().into_iter().chain(vectors).collect();
             // SAFETY: the vectors are the product's own.
-            let mut queue = || unsafe { self.queue(&v, None) };
-            self.gpu.batch(BatchRequest { products, entries, caches, touched: &touched }, &mut queue)
+            self.gpu.batch_on((x, y), (self.entries(), self.touched()), (products, caches), |v| unsafe {
+                self.queue(v, None)
+            })
         })
     }
 
@@ -482,6 +495,9 @@ impl<T: Scalar> Product<T> for GpuProduct<T> {
         };
         let (entries, touched) = (self.entries(), self.touched());
         let host = Host { gpu: &self.gpu, size: self.size, entries, touched, launches };
+        if matches!(self.work, Work::Identity(_)) {
+            return Ok(Box::new(GpuEpilogue::of_identity(&host, epilogue, &self.identity)?));
+        }
         if let (Some(candidate), [matrix]) = (&self.whole, self.blocks.as_slice())
             && let Some(loaded) = GpuEpilogue::in_launch(
                 &host,

@@ -4,11 +4,10 @@ use super::batch::BatchTimer;
 use super::driver::Driver;
 use super::{BatchRequest, DeviceArray, Memory};
 use crate::DeviceError;
-use crate::timing::{Caches, StoppingRule, measure};
+use crate::timing::{Caches, StoppingRule, measure, try_took};
 use sparsight_kernels::DeviceFacts;
 use sparsight_matrix::Seconds;
 use std::sync::Arc;
-use std::time::Instant;
 
 /// Bytes that the copy within the device moves, unless that is more than an eighth of its free memory: far more
 /// than any L2 cache holds.
@@ -68,9 +67,8 @@ fn upload_rate<D: Driver>(driver: &Arc<D>) -> Result<f64, DeviceError> {
     let mut array = DeviceArray::of(&memory, &data)?;
     let mut times = Vec::with_capacity(UPLOADS);
     for _ in 0..UPLOADS {
-        let start = Instant::now();
-        array.write(&data)?;
-        times.push(start.elapsed().as_secs_f64());
+        let ((), time) = try_took(|| array.write(&data))?;
+        times.push(time.0);
     }
     times.sort_unstable_by(f64::total_cmp);
     Ok(UPLOAD_BYTES as f64 / times[UPLOADS / 2])

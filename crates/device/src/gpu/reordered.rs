@@ -6,7 +6,7 @@ use super::device::Shared;
 use super::epilogue::{GpuEpilogue, Host};
 use super::free_grid::FreeGrid;
 use super::product::GpuProduct;
-use super::{BatchRequest, ConvertOn, DeviceArray, Extent, Fence, Vectors};
+use super::{ConvertOn, DeviceArray, Extent, Fence, Vectors};
 use crate::lengths::check_length;
 use crate::reordered::{OnHost, entries_in_order, reordered, unknown_places};
 use crate::timing::{Batch, Caches};
@@ -65,6 +65,16 @@ impl<T: Scalar> GpuReordered<T> {
 
     fn rows(&self) -> usize {
         self.on_host.rows()
+    }
+
+    /// Those of the product, and the two launches around them.
+    fn entries(&self) -> u32 {
+        self.inner.entries() + 2
+    }
+
+    fn touched(&self) -> Vec<Extent> {
+        let own = [self.own.0.extent(), self.own.1.extent(), self.old_of_new.extent()];
+        self.inner.touched().into_iter().chain(own).collect()
     }
 
     /// Queues one product and does not wait.
@@ -152,26 +162,16 @@ impl<T: Scalar> Product<T> for GpuReordered<T> {
     /// Includes moving x there and y back.
     fn batch(&self, products: u32, caches: Caches) -> Result<Batch, DeviceError> {
         let (x, y) = self.gpu.vectors::<T>((self.rows(), self.rows()), 0)?;
-        let v = Vectors { x: x.address(), y: y.address(), alpha: 1.0, beta: 0.0 };
-        let own = [self.own.0.extent(), self.own.1.extent(), self.old_of_new.extent()];
-        let touched: Vec<Extent> =
-            self.inner.touched().into_iter().chain(own).chain([x.extent(), y.extent()]).collect();
         // SAFETY: the vectors were made for it.
-        let mut queue = || unsafe { self.queue(&v, None) };
-        let entries = self.inner.entries() + 2;
-        self.gpu.batch(BatchRequest { products, entries, caches, touched: &touched }, &mut queue)
+        self.gpu.batch_on((&x, &y), (self.entries(), self.touched()), (products, caches), |v| unsafe {
+            self.queue(v, None)
+        })
     }
 
     fn load_epilogue(&self, epilogue: &Epilogue) -> Result<Box<dyn LoadedEpilogue<T>>, DeviceError> {
-        let own = [self.own.0.extent(), self.own.1.extent(), self.old_of_new.extent()];
-        let host = Host {
-            gpu: &self.gpu,
-            size: (self.rows(), self.rows()),
-            entries: self.inner.entries() + 2,
-            touched: self.inner.touched().into_iter().chain(own).collect(),
-            // Around them, rows are brought into their order and back.
-            launches: None,
-        };
+        let (size, entries) = ((self.rows(), self.rows()), self.entries());
+        // Around its launches, rows are brought into their order and back.
+        let host = Host { gpu: &self.gpu, size, entries, touched: self.touched(), launches: None };
         Ok(Box::new(GpuEpilogue::behind(&host, epilogue)?))
     }
 }

@@ -1,8 +1,9 @@
 //! Interface of a GPU for [`GpuDevice`](super::GpuDevice), implemented for each maker.
 
-use super::DeviceMatrix;
+use super::{DeviceArray, DeviceMatrix};
 use crate::timing::{Caches, Clock};
 use crate::{DeviceError, Stream};
+use bytemuck::Pod;
 use sparsight_kernels::{DeviceFacts, Kernel, KernelSource, Vendor};
 use sparsight_matrix::Seconds;
 use std::ffi::c_void;
@@ -247,6 +248,13 @@ pub struct Vectors {
     pub alpha: f64,
     /// Factor of y.
     pub beta: f64,
+}
+
+impl Vectors {
+    /// Operands of y = A x.
+    pub(crate) fn product<T: Pod>(x: &DeviceArray<T>, y: &DeviceArray<T>) -> Self {
+        Self { x: x.address(), y: y.address(), alpha: 1.0, beta: 0.0 }
+    }
 }
 
 /// y = alpha A x + beta y by a routine of the maker's library.

@@ -15,12 +15,12 @@ use super::link::{Link, Message};
 use super::product::GpuProduct;
 use super::{DeviceArray, Extent, GpuDevice, Vectors};
 use crate::lengths::check_length;
+use crate::timing::try_took;
 use crate::{DeviceError, DeviceSliceMut, Partition, Preparation, Product};
 use sparsight_kernels::DOT_PIECES;
 use sparsight_matrix::{Csr, Scalar, Seconds, Share};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Instant;
 
 /// Entries of the driver's queues that a share fills at most before it waits for them. The queues hold about 1,024: a launch into a
 /// full one waits there, where no limit ends it if another rank has gone. Chosen: room is left for what the link adds. It is 64
@@ -348,13 +348,21 @@ impl<T: Scalar> GpuShare<T> {
         x: &mut DeviceArray<T>,
         y: &mut DeviceArray<T>,
     ) -> Result<Seconds, DeviceError> {
+        self.timed(products, |share| share.multiply(1.0, x, 0.0, y))
+    }
+
+    /// Time that `count` times `once` take from when all ranks were ready, the wait for the last included.
+    fn timed(
+        &mut self,
+        count: u32,
+        mut once: impl FnMut(&mut Self) -> Result<(), DeviceError>,
+    ) -> Result<Seconds, DeviceError> {
         self.meet()?;
-        let start = Instant::now();
-        for _ in 0..products {
-            self.multiply(1.0, x, 0.0, y)?;
-        }
-        self.wait()?;
-        Ok(Seconds(start.elapsed().as_secs_f64()))
+        let ((), time) = try_took(|| {
+            (0..count).try_for_each(|_| once(self))?;
+            self.wait()
+        })?;
+        Ok(time)
     }
 
     /// Waits until all ranks have come here.
@@ -371,14 +379,10 @@ impl<T: Scalar> GpuShare<T> {
     pub fn time_exchange(&mut self, exchanges: u32, x: &mut DeviceArray<T>) -> Result<Seconds, DeviceError> {
         check_length("x", self.width, x.len())?;
         check_device(x.as_slice().of, "x", self.gpu.memory().as_ref())?;
-        self.meet()?;
-        let start = Instant::now();
-        for _ in 0..exchanges {
-            self.bring(x.address())?;
-            self.link.lead()?;
-        }
-        self.wait()?;
-        Ok(Seconds(start.elapsed().as_secs_f64()))
+        self.timed(exchanges, |share| {
+            share.bring(x.address())?;
+            share.link.lead()
+        })
     }
 }
 

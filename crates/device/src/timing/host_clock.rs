@@ -32,6 +32,15 @@ pub fn took<R>(work: impl FnOnce() -> R) -> (R, Seconds) {
     (done, Seconds(start.elapsed().as_secs_f64()))
 }
 
+/// The result of `work`, and the time it took.
+///
+/// # Errors
+/// The error of `work`.
+pub(crate) fn try_took<R, E>(work: impl FnOnce() -> Result<R, E>) -> Result<(R, Seconds), E> {
+    let (done, time) = took(work);
+    Ok((done?, time))
+}
+
 /// Time since it was started, by the host's clock.
 #[derive(Debug, Clone, Copy)]
 pub struct Stopwatch(Instant);

@@ -11,6 +11,7 @@ mod host_clock;
 mod measure;
 mod stopping;
 
+pub(crate) use host_clock::try_took;
 pub use host_clock::{Stopwatch, today, took, wall_clock};
 pub use measure::{Sampling, Timing, measure};
 pub use stopping::{Stopped, StoppingRule};

@@ -2,12 +2,12 @@
 
 use super::Indices;
 use crate::gpu::{DeviceMatrix, Driver, Vectors};
+use crate::timing::try_took;
 use crate::{DeviceError, Stream};
 use sparsight_kernels::Vendor;
 use sparsight_matrix::{Scalar, Seconds};
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
 
 /// A handle of the library on one device, bound to the stream in which everything runs, so that a product of the library's stands in
 /// the queue as one of ours does.
@@ -89,10 +89,11 @@ pub(crate) fn timed<C>(
 ) -> Result<(C, Seconds), DeviceError> {
     // What was queued for it before is not the library's time.
     driver.synchronize()?;
-    let start = Instant::now();
-    let made = make()?;
-    driver.synchronize()?;
-    Ok((made, Seconds(start.elapsed().as_secs_f64())))
+    try_took(|| {
+        let made = make()?;
+        driver.synchronize()?;
+        Ok(made)
+    })
 }
 
 /// The library in `place`, opened when it is first asked for.

@@ -297,13 +297,6 @@ impl Epilogue {
         self.names("y")
     }
 
-    /// Bytes of vectors that it reads and writes beside those of the product y = A x, if it is computed in the same launch and
-    /// `value_bytes` are those of an entry; x is not counted, which the product reads.
-    pub fn bytes(&self, nrows: u64, value_bytes: u64) -> u64 {
-        let outputs = self.outputs.iter().map(|output| 1 + u64::from(self.names(&output.name))).sum::<u64>();
-        (self.vectors.len() as u64 + outputs + u64::from(self.reads_y())) * nrows * value_bytes
-    }
-
     fn lines(&self) -> impl Iterator<Item = &String> {
         std::iter::once(&self.line).chain(self.outputs.iter().map(|output| &output.line))
     }
@@ -527,8 +520,6 @@ mod tests {
             [[DotOf::Y, DotOf::X], [DotOf::Output(0), DotOf::S], [DotOf::Vector(0), DotOf::Vector(0)]]
         );
         assert!(all.reads_x() && !all.reads_y());
-        // z; w read and written.
-        assert_eq!(all.bytes(10, 8), 3 * 80);
         assert!(all.with_dot("y", "y").unwrap_err().to_string().contains("at most 3 dot products"));
         let unknown = Epilogue::product().with_dot("y", "r").unwrap_err();
         assert_eq!(
@@ -544,8 +535,6 @@ mod tests {
         let of = |line: &str, outputs: &[(&str, &str)]| Epilogue::of_lines(line, &[], &["beta"], outputs);
         let step = of("r[i] + beta * y[i]", &[("q", "s + q[i] * r[i]"), ("r", "out - q[i]")]).unwrap();
         assert!(step.reads_y() && step.outputs().len() == 2);
-        // Each is read and written, and y was read.
-        assert_eq!(step.bytes(10, 8), 5 * 80);
         for (line, outputs, why) in [
             ("r[i]", &[("q", "s")][..], "r is none of its vectors"),
             ("out", &[("q", "s")], "`out`"),

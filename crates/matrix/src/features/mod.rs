@@ -55,7 +55,7 @@ pub struct Features {
     pub hyb: HybSplit,
     /// Largest `|j - i|`.
     pub bandwidth: u64,
-    /// Diagonals that hold a non-zero, counted up to [`Features::most_diagonals`]; one more than those stands for any larger
+    /// Diagonals that hold a non-zero, counted up to those of [`Features::largest`]; one more than those stands for any larger
     /// number. `None` if not counted: in records that are older than it,
     /// and of blocks of rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -186,12 +186,6 @@ impl Features {
     pub fn blocks_of(&self, side: u32) -> Option<BlockCount> {
         let at = BLOCK_SIDES.iter().position(|known| *known == side)?;
         self.blocks.map(|blocks| blocks[at])
-    }
-
-    /// The most diagonals that are counted: with as many, a matrix stored by them would hold 8 entries for each non-zero,
-    /// [`Limits::PADDING`](crate::Limits::PADDING).
-    pub fn most_diagonals(nrows: u64, nnz: u64) -> u64 {
-        most_diagonals(nrows, nnz)
     }
 
     /// Mean row length, 0 without rows.

@@ -25,7 +25,6 @@ use std::ops::Range;
 #[derive(Debug, Clone, PartialEq)]
 pub struct BroEll<T> {
     nrows: usize,
-    nnz: usize,
     shape: BroEllShape,
     column_ptr: Vec<u64>,
     symbol_ptr: Vec<u64>,
@@ -60,7 +59,6 @@ impl<T: Scalar> BroEll<T> {
         parts.into_par_iter().for_each(|part| part.fill(a));
         Ok(Self {
             nrows: a.nrows(),
-            nnz: a.nnz(),
             shape,
             column_ptr: offsets(sizes.iter().map(|size| size.columns)),
             symbol_ptr: offsets(sizes.iter().map(|size| size.symbols)),
@@ -100,11 +98,6 @@ impl<T: Scalar> BroEll<T> {
     /// Rows.
     pub fn nrows(&self) -> usize {
         self.nrows
-    }
-
-    /// Non-zeros held, padding excluded.
-    pub fn nnz(&self) -> usize {
-        self.nnz
     }
 
     /// The slice that holds `row`.

@@ -5,7 +5,6 @@ use super::{
     Step, Stored,
 };
 use crate::csr::pieces;
-use crate::infeasible::check_rows;
 use crate::{Bytes, Csr, Dtype, Features, Infeasible, Limits, MatrixSize, Scalar};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -55,9 +54,7 @@ impl<T: Scalar> Coo<T> {
     /// # Errors
     /// As [`Coo::from_csr`].
     pub fn check(size: MatrixSize, limits: &Limits) -> Result<Bytes, Infeasible> {
-        check_rows(size.nrows)?;
-        let bytes = Self::device_bytes(size.nnz, T::DTYPE);
-        limits.check_with_vectors(size, size.nnz.into(), bytes, T::DTYPE)
+        limits.check_unpadded(size, Self::device_bytes(size.nnz, T::DTYPE), T::DTYPE)
     }
 
     /// Bytes of the three arrays; saturates.

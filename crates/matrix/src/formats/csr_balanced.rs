@@ -3,7 +3,6 @@
 use super::csr::{CsrTable, TableFormat};
 use super::segment::Segment;
 use super::{CsrRows, CsrWith, FormatFamily, HostArray, Knob, NamedArrays, NamedNumbers, Shape};
-use crate::infeasible::check_rows;
 use crate::tile_work::Tiles;
 use crate::{Bytes, Csr, Dtype, Features, Infeasible, Limits, MatrixSize, Scalar, TileShape};
 use rayon::prelude::*;
@@ -107,9 +106,11 @@ impl TileTable {
         shape: TileShape,
         limits: &Limits,
     ) -> Result<Bytes, Infeasible> {
-        check_rows(size.nrows)?;
-        let bytes = Self::device_bytes(size.nrows, size.nnz, row_max, shape, T::DTYPE);
-        limits.check_with_vectors(size, size.nnz.into(), bytes, T::DTYPE)
+        limits.check_unpadded(
+            size,
+            Self::device_bytes(size.nrows, size.nnz, row_max, shape, T::DTYPE),
+            T::DTYPE,
+        )
     }
 
     /// Bytes on a device: those of the CSR, 16 a tile, and, if the longest row is beyond a tile, a [`Segment`] with a

@@ -3,7 +3,6 @@
 use super::csr::{CsrTable, TableFormat};
 use super::segment::Segment;
 use super::{CsrRows, CsrWith, FormatFamily, HostArray, NamedArrays, NamedNumbers, Shape};
-use crate::infeasible::check_rows;
 use crate::{BinCounts, Bytes, Csr, Dtype, Features, Infeasible, Limits, MatrixSize, Scalar};
 use rayon::prelude::*;
 use std::marker::PhantomData;
@@ -75,9 +74,7 @@ impl RowBins {
     /// # Errors
     /// [`Infeasible`] if `limits` are exceeded, or if there are more rows than 32 bits can name.
     pub fn check<T: Scalar>(size: MatrixSize, row_max: u64, limits: &Limits) -> Result<Bytes, Infeasible> {
-        check_rows(size.nrows)?;
-        let bytes = Self::device_bytes(size.nrows, size.nnz, row_max, T::DTYPE);
-        limits.check_with_vectors(size, size.nnz.into(), bytes, T::DTYPE)
+        limits.check_unpadded(size, Self::device_bytes(size.nrows, size.nnz, row_max, T::DTYPE), T::DTYPE)
     }
 
     /// Bytes on a device: an index and a value a non-zero, the number, offset and length of each row, and

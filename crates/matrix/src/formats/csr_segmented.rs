@@ -2,7 +2,6 @@
 
 use super::csr::{CsrTable, TableFormat};
 use super::{CsrRows, CsrWith, Element, FormatFamily, HostArray, NamedArrays, NamedNumbers, Shape};
-use crate::infeasible::check_rows;
 use crate::{Bytes, Dtype, Features, Infeasible, Limits, MatrixSize, Scalar};
 use rayon::prelude::*;
 use std::marker::PhantomData;
@@ -107,9 +106,7 @@ impl RowBegins {
     /// # Errors
     /// [`Infeasible`] if `limits` are exceeded, or if there are more rows than 32 bits can name.
     pub fn check<T: Scalar>(size: MatrixSize, empty_rows: u64, limits: &Limits) -> Result<Bytes, Infeasible> {
-        check_rows(size.nrows)?;
-        let bytes = Self::device_bytes(size.nrows, size.nnz, empty_rows, T::DTYPE);
-        limits.check_with_vectors(size, size.nnz.into(), bytes, T::DTYPE)
+        limits.check_unpadded(size, Self::device_bytes(size.nrows, size.nnz, empty_rows, T::DTYPE), T::DTYPE)
     }
 
     /// Bytes on a device: an index and a value a non-zero, 156 bytes a run, and the number of each row where any is empty;

@@ -3,9 +3,7 @@
 use super::family::Shape;
 use super::{CsrRows, FAMILIES, FormatFamily, Layout, PaddingBound, Stored};
 use crate::{Bytes, Csr, Dtype, Features, Infeasible, Limits, Scalar};
-use std::cmp::Ordering;
 use std::fmt::{self, Write as _};
-use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 use std::sync::LazyLock;
 use thiserror::Error;
@@ -13,14 +11,12 @@ use thiserror::Error;
 /// A storage format with its shape. Its text, `sell/c32/s1024`, is stable and is how it is recorded.
 ///
 /// Ordered as [`Format::all`].
-#[derive(Clone, Copy)]
-pub struct Format(&'static Variant);
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Format(usize);
 
 struct Variant {
     family: &'static FormatFamily,
     shape: Shape,
-    /// Place in the list of all.
-    place: usize,
     /// The stable text.
     id: String,
 }
@@ -28,34 +24,32 @@ struct Variant {
 static ALL: LazyLock<Vec<Variant>> = LazyLock::new(|| {
     let shapes =
         |family: &'static FormatFamily| (family.shapes)().into_iter().map(move |shape| (family, shape));
-    let all = FAMILIES.into_iter().flat_map(shapes).enumerate();
-    all.map(|(place, (family, shape))| Variant::new(family, shape, place)).collect()
+    FAMILIES.into_iter().flat_map(shapes).map(|(family, shape)| Variant::new(family, shape)).collect()
 });
 
 impl Variant {
-    fn new(family: &'static FormatFamily, shape: Shape, place: usize) -> Self {
+    fn new(family: &'static FormatFamily, shape: Shape) -> Self {
         let mut id = family.name.to_owned();
         for (knob, value) in family.knobs.iter().zip(shape) {
             let _ = write!(id, "/{}{value}", knob.letter);
         }
-        Self { family, shape, place, id }
+        Self { family, shape, id }
     }
 }
 
 impl Format {
     /// All of the catalogue, in the order in which tables list them.
     pub fn all() -> impl ExactSizeIterator<Item = Self> + Clone {
-        ALL.iter().map(Self)
+        (0..ALL.len()).map(Self)
     }
 
     /// Compressed sparse rows: what every matrix is in before anything is decided.
     pub fn csr() -> Self {
-        Self(&ALL[0])
+        Self(0)
     }
 
-    /// A format that is not in the catalogue, for trying one out. It costs a little memory for ever.
-    pub fn outside_the_catalogue(family: &'static FormatFamily, shape: Shape) -> Self {
-        Self(Box::leak(Box::new(Variant::new(family, shape, usize::MAX))))
+    fn variant(self) -> &'static Variant {
+        &ALL[self.0]
     }
 
     /// The format of that name, of which the program itself knows that there is one.
@@ -71,65 +65,65 @@ impl Format {
     /// # Panics
     /// If the catalogue has none.
     pub fn of(family: &str, shape: Shape) -> Self {
-        let found = Self::all().find(|f| f.0.family.name == family && f.0.shape == shape);
+        let found = Self::all().find(|f| f.name() == family && f.shape() == shape);
         found.expect("the catalogue has the shapes that its kernels read")
     }
 
     /// Returns whether it is plain CSR.
     pub fn is_csr(self) -> bool {
-        self.0.place == 0
+        self.0 == 0
     }
 
     /// The one name used in ids, reports and file names, without the shape.
     pub fn name(self) -> &'static str {
-        self.0.family.name
+        self.family().name
     }
 
     /// The values of its knobs.
     pub fn shape(self) -> Shape {
-        self.0.shape
+        self.variant().shape
     }
 
     /// Family, the same for all its shapes.
     pub fn family(self) -> &'static FormatFamily {
-        self.0.family
+        self.variant().family
     }
 
     /// Returns whether its entries stay where CSR has them.
     pub fn stays_in_csr(self) -> bool {
-        self.0.family.stays_in_csr
+        self.family().stays_in_csr
     }
 
     /// Bytes on a device of a matrix with these features, x and y not counted; saturates.
     pub fn device_bytes(self, features: &Features, dtype: Dtype) -> Bytes {
-        (self.0.family.device_bytes)(self.0.shape, features, dtype)
+        (self.family().device_bytes)(self.shape(), features, dtype)
     }
 
     /// Returns whether it stores entries that the matrix does not have.
     pub fn is_padded(self) -> bool {
-        self.0.family.padding.is_some()
+        self.family().padding.is_some()
     }
 
     /// Bytes on a device without padding: the non-zeros' values, what the format says of where they are, and its tables;
     /// saturates.
     pub fn useful_bytes(self, features: &Features, dtype: Dtype) -> Bytes {
-        let padding = self.0.family.padding.map_or(0, |padding| padding(self.0.shape, features, dtype).0);
+        let padding = self.family().padding.map_or(0, |padding| padding(self.shape(), features, dtype).0);
         Bytes(self.device_bytes(features, dtype).0.saturating_sub(padding))
     }
 
     /// Bound on the padding that follows from row lengths.
     pub fn padding_bound(self) -> PaddingBound {
-        (self.0.family.padding_bound)(self.0.shape)
+        (self.family().padding_bound)(self.shape())
     }
 
     /// Entries that are stored, padding included.
     pub fn stored_entries(self, features: &Features) -> u64 {
-        (self.0.family.stored_entries)(self.0.shape, features)
+        (self.family().stored_entries)(self.shape(), features)
     }
 
     /// Bits of a column index, in formats that compress them; `None` also where the features do not tell.
     pub fn bits_per_column(self, features: &Features) -> Option<f64> {
-        self.0.family.bits_per_column.and_then(|bits| bits(self.0.shape, features))
+        self.family().bits_per_column.and_then(|bits| bits(self.shape(), features))
     }
 
     /// Returns whether a matrix with these features may be held with its x and y; the bytes of the matrix if so.
@@ -137,7 +131,7 @@ impl Format {
     /// # Errors
     /// [`Infeasible`] with the numbers.
     pub fn check(self, features: &Features, dtype: Dtype, limits: &Limits) -> Result<Bytes, Infeasible> {
-        let (family, shape) = (self.0.family, self.0.shape);
+        let (family, shape) = (self.family(), self.shape());
         match dtype {
             Dtype::F32 => family.of_f32.check(shape, features, limits),
             Dtype::F64 => family.of_f64.check(shape, features, limits),
@@ -156,7 +150,7 @@ impl Format {
     /// # Errors
     /// [`Infeasible`] if `limits` are exceeded; nothing large has been allocated then.
     pub fn convert<T: Scalar>(self, a: &Csr<T>, limits: &Limits) -> Result<Box<dyn Stored<T>>, Infeasible> {
-        self.0.family.of::<T>().convert(self.0.shape, a, limits)
+        self.family().of::<T>().convert(self.shape(), a, limits)
     }
 
     /// Steps that convert on a device that holds the CSR. O(nrows).
@@ -169,49 +163,20 @@ impl Format {
         ncols: u64,
         limits: &Limits,
     ) -> Result<Layout<T>, Infeasible> {
-        self.0.family.of::<T>().layout(self.0.shape, CsrRows { row_ptr, ncols }, limits)
+        self.family().of::<T>().layout(self.shape(), CsrRows { row_ptr, ncols }, limits)
     }
 }
 
 impl fmt::Debug for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.id)
+        f.write_str(&self.variant().id)
     }
 }
 
 /// The name with its shape: `sell/c32/s1024`.
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.0.id)
-    }
-}
-
-impl PartialEq for Format {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Format {}
-
-impl Ord for Format {
-    fn cmp(&self, other: &Self) -> Ordering {
-        if std::ptr::eq(self.0, other.0) {
-            return Ordering::Equal;
-        }
-        self.0.place.cmp(&other.0.place).then_with(|| self.0.id.cmp(&other.0.id))
-    }
-}
-
-impl PartialOrd for Format {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Hash for Format {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.place.hash(state);
+        f.pad(&self.variant().id)
     }
 }
 
@@ -223,7 +188,7 @@ pub struct ParseFormatError(pub String);
 impl FromStr for Format {
     type Err = ParseFormatError;
     fn from_str(text: &str) -> Result<Self, ParseFormatError> {
-        Self::all().find(|f| f.0.id == text).ok_or_else(|| ParseFormatError(text.to_owned()))
+        Self::all().find(|f| f.variant().id == text).ok_or_else(|| ParseFormatError(text.to_owned()))
     }
 }
 

@@ -6,7 +6,6 @@ use super::{
     CsrRows, FormatFamily, FormatOf, Generator, HostArray, Layout, NamedArrays, NamedNumbers, Shape, Step,
     Stored,
 };
-use crate::infeasible::check_rows;
 use crate::{Bytes, Csr, Dtype, Features, Infeasible, Limits, MatrixSize, Scalar, columns, row_order};
 
 /// A sparse matrix in jagged diagonals.
@@ -42,9 +41,7 @@ impl<T: Scalar> Jad<T> {
     /// # Errors
     /// As [`Jad::from_csr`].
     pub fn check(size: MatrixSize, longest: u64, limits: &Limits) -> Result<Bytes, Infeasible> {
-        check_rows(size.nrows)?;
-        let bytes = Self::device_bytes(size.nrows, size.nnz, longest, T::DTYPE);
-        limits.check_with_vectors(size, size.nnz.into(), bytes, T::DTYPE)
+        limits.check_unpadded(size, Self::device_bytes(size.nrows, size.nnz, longest, T::DTYPE), T::DTYPE)
     }
 
     /// Bytes of all four arrays; saturates.

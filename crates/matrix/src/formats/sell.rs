@@ -23,7 +23,6 @@ use rayon::prelude::*;
 /// hold padding alone. A row's padding stands behind its entries and has column [`Sell::<T>::PAD`] and value 0.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sell<T> {
-    nnz: usize,
     shape: SellShape,
     /// First stored entry of each slice, and the end of the last.
     slice_ptr: Vec<u64>,
@@ -53,7 +52,7 @@ impl<T: Scalar> Sell<T> {
         let mut values = vec![T::default(); entries as usize];
         let row_at = |place| row_at(a.nrows(), shape, &permutation, place);
         fill(a, &slice_ptr, shape.slice as usize, row_at, &mut col_idx, &mut values);
-        Ok(Self { nnz: a.nnz(), shape, slice_ptr, permutation, col_idx, values })
+        Ok(Self { shape, slice_ptr, permutation, col_idx, values })
     }
 
     /// Entries that a matrix with these row offsets stores in this shape, padding included. O(nrows), in parallel; sorts
@@ -103,11 +102,6 @@ impl<T: Scalar> Sell<T> {
     /// C and sigma.
     pub fn shape(&self) -> SellShape {
         self.shape
-    }
-
-    /// Non-zeros held, padding excluded.
-    pub fn nnz(&self) -> usize {
-        self.nnz
     }
 
     /// First stored entry of each slice, and the end of the last.

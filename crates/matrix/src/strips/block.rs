@@ -15,7 +15,7 @@ use std::ops::Range;
 /// let mut block = strips.block_from(2);
 /// block.grow();
 /// block.grow();
-/// assert_eq!((block.strips(), block.features().nrows), (2..4, 2048));
+/// assert_eq!(block.features().nrows, 2048);
 /// assert_eq!(block.features().row_std, Features::of(&a.rows(2048..4096)).row_std);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -45,11 +45,6 @@ impl<'s> Block<'s> {
                 ..Features::from_row_lengths(&RowLengths::default(), ncols, 0, 1.0)
             },
         }
-    }
-
-    /// The strips in it.
-    pub fn strips(&self) -> Range<usize> {
-        self.range.clone()
     }
 
     /// Adds the next strip, and gives [`Block::outline`]. O(row lengths that occur in it); nothing is allocated with

@@ -109,11 +109,6 @@ impl Strips {
         self.summaries.len()
     }
 
-    /// Rows of a strip; the last one may have fewer.
-    pub fn rows_per_strip(&self) -> usize {
-        self.rows_per_strip
-    }
-
     /// Rows of neighbouring strips.
     pub fn rows(&self, strips: &Range<usize>) -> Range<u64> {
         let row = |strip: usize| (strip * self.rows_per_strip).min(self.nrows) as u64;

@@ -97,7 +97,7 @@ proptest! {
         prop_assert_eq!(of_order, f.clone());
 
         let offsets = (0..a.nrows()).flat_map(|row| a.row(row).0.iter().map(move |&col| i64::from(col) - row as i64));
-        let (count, most) = (offsets.collect::<BTreeSet<i64>>().len() as u64, Features::most_diagonals(f.nrows, f.nnz));
+        let (count, most) = (offsets.collect::<BTreeSet<i64>>().len() as u64, Features::largest(f.nrows, f.nnz, f.row_max).diagonals.unwrap());
         prop_assert_eq!(f.diagonals, Some(count.min(most + 1)));
 
         let distances: Vec<u64> = (0..a.nrows())

@@ -40,104 +40,50 @@ impl Described {
         let number = |name| matrix.number(name).expect("the format has the numbers that the library is told");
         let nnz = number("nnz");
         let (rows, cols, entries) = (number("nrows") as i64, number("ncols") as i64, nnz as i64);
-        let (of, values) = (|name| pointer(matrix.address(name)), value_type(dtype));
+        let (of, dtype) = (|name| pointer(matrix.address(name)), value_type(dtype));
+        let (col_idx, values) = (of("col_idx"), of("values"));
         let memory: Arc<dyn Memory> = Arc::clone(context) as _;
         let slices = |offsets: &mut _, stored| slice_ptr(offsets, matrix, stored, &memory);
         let mut raw = std::ptr::null_mut();
         let mut offsets = None;
-        let status = match routine {
+        // Calls the library with what all formats end with, and gives the name of the function and its status.
+        macro_rules! create {
+            ($create:ident($($argument:expr),*) $($order:expr)?) => {{
+                // SAFETY: the arrays are on the device, as long as said and outlive the description, in which narrowed offsets live.
+                let status = unsafe {
+                    sys::$create(&raw mut raw, $($argument,)* NARROW, FROM_ZERO, dtype $(, $order)?)
+                };
+                (stringify!($create), status)
+            }};
+        }
+        let (call, status) = match routine {
             Vendor::CsrAlg1 | Vendor::CsrAlg2 | Vendor::OpAlg1 | Vendor::OpAlg2 => {
                 let width = if matrix.offset_bytes() == 4 {
                     INDICES.limit(matrix, "non-zeros under offsets of 32 bits", nnz).map(|()| NARROW)?
                 } else {
                     WIDE
                 };
-                // SAFETY: the arrays are on the device, as long as said and outlive the description.
-                let status = unsafe {
-                    sys::cusparseCreateCsr(
-                        &raw mut raw,
-                        rows,
-                        cols,
-                        entries,
-                        of("row_ptr"),
-                        of("col_idx"),
-                        of("values"),
-                        width,
-                        NARROW,
-                        FROM_ZERO,
-                        values,
-                    )
-                };
-                ("cusparseCreateCsr", status)
+                create!(cusparseCreateCsr(rows, cols, entries, of("row_ptr"), col_idx, values, width))
             }
-            Vendor::Coo => {
-                // SAFETY: as above.
-                let status = unsafe {
-                    sys::cusparseCreateCoo(
-                        &raw mut raw,
-                        rows,
-                        cols,
-                        entries,
-                        of("row_idx"),
-                        of("col_idx"),
-                        of("values"),
-                        NARROW,
-                        FROM_ZERO,
-                        values,
-                    )
-                };
-                ("cusparseCreateCoo", status)
-            }
+            Vendor::Coo => create!(cusparseCreateCoo(rows, cols, entries, of("row_idx"), col_idx, values)),
             Vendor::Sell => {
-                let stored = number("stored");
-                let (slice_ptr, width) = slices(&mut offsets, stored)?;
-                // SAFETY: as above; the narrowed offsets live in this description.
-                let status = unsafe {
-                    sys::cusparseCreateSlicedEll(
-                        &raw mut raw,
-                        rows,
-                        cols,
-                        entries,
-                        stored as i64,
-                        number("slice") as i64,
-                        slice_ptr,
-                        of("col_idx"),
-                        of("values"),
-                        width,
-                        NARROW,
-                        FROM_ZERO,
-                        values,
-                    )
-                };
-                ("cusparseCreateSlicedEll", status)
+                let (stored, slice) = (number("stored"), number("slice") as i64);
+                let (ptr, width) = slices(&mut offsets, stored)?;
+                let stored = stored as i64;
+                create!(cusparseCreateSlicedEll(
+                    rows, cols, entries, stored, slice, ptr, col_idx, values, width
+                ))
             }
             Vendor::Bsrmv | Vendor::Rocsparse(_) => unreachable!("it is not one of the generic interface"),
             Vendor::Bsr => {
                 let (stored, side) = (number("stored_blocks"), number("side") as i64);
-                let (slice_ptr, width) = slices(&mut offsets, stored)?;
-                // SAFETY: as above.
-                let status = unsafe {
-                    sys::cusparseCreateBsr(
-                        &raw mut raw,
-                        rows / side,
-                        cols / side,
-                        stored as i64,
-                        side,
-                        side,
-                        slice_ptr,
-                        of("col_idx"),
-                        of("values"),
-                        width,
-                        NARROW,
-                        FROM_ZERO,
-                        values,
-                        sys::cusparseOrder_t::CUSPARSE_ORDER_COL,
-                    )
-                };
-                ("cusparseCreateBsr", status)
+                let (ptr, width) = slices(&mut offsets, stored)?;
+                let (rows, cols, stored) = (rows / side, cols / side, stored as i64);
+                create!(cusparseCreateBsr(rows, cols, stored, side, side, ptr, col_idx, values, width)
+                    sys::cusparseOrder_t::CUSPARSE_ORDER_COL)
             }
         };
-        named(status.0, status.1)?;
+        named(call, status)?;
         Ok(Self { raw, _offsets: offsets })
     }
 }

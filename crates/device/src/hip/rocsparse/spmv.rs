@@ -38,10 +38,19 @@ impl Described {
         dtype: Dtype,
     ) -> Result<Self, DeviceError> {
         let number = |name| matrix.number(name).expect("the format has the numbers that the library is told");
-        let (rows, cols, nnz) = (number("nrows"), number("ncols"), number("nnz"));
-        let (api, of, values) = (library.api, |name| pointer(matrix.address(name)), value_type(dtype));
-        let signed = |count: u64| count as i64;
+        let nnz = number("nnz");
+        let (rows, cols, entries) = (number("nrows") as i64, number("ncols") as i64, nnz as i64);
+        let (api, of, dtype) = (library.api, |name| pointer(matrix.address(name)), value_type(dtype));
+        let (col_idx, values) = (of("col_idx"), of("values"));
         let (mut raw, mut offsets) = (ptr::null_mut(), None);
+        // Calls the library with what all formats end with, and gives the name of the function and its status.
+        macro_rules! create {
+            ($create:ident($($argument:expr),*)) => {{
+                // SAFETY: the arrays are on the device, as long as said and outlive the description, in which narrowed offsets live.
+                let status = unsafe { (api.$create)(&raw mut raw, $($argument,)* NARROW, FROM_ZERO, dtype) };
+                (stringify!($create), status)
+            }};
+        }
         let (call, status) = match routine {
             Rocsparse::Csr | Rocsparse::CsrAdaptive | Rocsparse::CsrStream | Rocsparse::CsrLrb => {
                 let width = if matrix.offset_bytes() == 4 {
@@ -49,67 +58,30 @@ impl Described {
                 } else {
                     WIDE
                 };
-                // SAFETY: the arrays are on the device, as long as said and outlive the description.
-                let status = unsafe {
-                    (api.rocsparse_create_csr_descr)(
-                        &raw mut raw,
-                        signed(rows),
-                        signed(cols),
-                        signed(nnz),
-                        of("row_ptr"),
-                        of("col_idx"),
-                        of("values"),
-                        width,
-                        NARROW,
-                        FROM_ZERO,
-                        values,
-                    )
-                };
-                ("rocsparse_create_csr_descr", status)
+                create!(rocsparse_create_csr_descr(
+                    rows,
+                    cols,
+                    entries,
+                    of("row_ptr"),
+                    col_idx,
+                    values,
+                    width
+                ))
             }
             Rocsparse::Coo => {
                 INDICES.limit(matrix, "non-zeros", nnz)?;
-                // SAFETY: as above.
-                let status = unsafe {
-                    (api.rocsparse_create_coo_descr)(
-                        &raw mut raw,
-                        signed(rows),
-                        signed(cols),
-                        signed(nnz),
-                        of("row_idx"),
-                        of("col_idx"),
-                        of("values"),
-                        NARROW,
-                        FROM_ZERO,
-                        values,
-                    )
-                };
-                ("rocsparse_create_coo_descr", status)
+                create!(rocsparse_create_coo_descr(rows, cols, entries, of("row_idx"), col_idx, values))
             }
             Rocsparse::Ell => {
                 let (width, stride) = (number("width"), number("stride"));
                 INDICES.limit(matrix, "stored entries", width.saturating_mul(stride))?;
-                if stride != rows {
+                if stride as i64 != rows {
                     let reason = format!(
                         "its columns have no gaps: rows must be a multiple of 32, and {rows} are not"
                     );
                     return Err(INDICES.refused(matrix, reason));
                 }
-                // SAFETY: as above.
-                let status = unsafe {
-                    (api.rocsparse_create_ell_descr)(
-                        &raw mut raw,
-                        signed(rows),
-                        signed(cols),
-                        of("col_idx"),
-                        of("values"),
-                        signed(width),
-                        NARROW,
-                        FROM_ZERO,
-                        values,
-                    )
-                };
-                ("rocsparse_create_ell_descr", status)
+                create!(rocsparse_create_ell_descr(rows, cols, col_idx, values, width as i64))
             }
             Rocsparse::Bsr => {
                 let (stored, side) = (number("stored_blocks"), number("side"));
@@ -119,25 +91,11 @@ impl Described {
                 let memory: Arc<dyn Memory> = Arc::clone(&library.context) as _;
                 let narrowed = Offsets::narrowed(matrix, stored, &memory)?.expect("the limit is the same");
                 let row_ptr = pointer(offsets.insert(narrowed).address());
-                // SAFETY: as above; the narrowed offsets live in this description.
-                let status = unsafe {
-                    (api.rocsparse_create_bsr_descr)(
-                        &raw mut raw,
-                        signed(rows / side),
-                        signed(cols / side),
-                        signed(stored),
-                        BY_COLUMNS,
-                        signed(side),
-                        row_ptr,
-                        of("col_idx"),
-                        of("values"),
-                        NARROW,
-                        NARROW,
-                        FROM_ZERO,
-                        values,
-                    )
-                };
-                ("rocsparse_create_bsr_descr", status)
+                let (stored, side) = (stored as i64, side as i64);
+                let (rows, cols) = (rows / side, cols / side);
+                create!(rocsparse_create_bsr_descr(
+                    rows, cols, stored, BY_COLUMNS, side, row_ptr, col_idx, values, NARROW
+                ))
             }
         };
         named(call, status)?;
