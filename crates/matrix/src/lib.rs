@@ -62,11 +62,7 @@ macro_rules! serde_as_text {
 #[macro_export]
 macro_rules! text_as_serde {
     ($name:ty, $what:literal, $all:literal) => {
-        impl std::fmt::Display for $name {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                serde::Serialize::serialize(self, f)
-            }
-        }
+        $crate::display_as_serialized!($name);
 
         impl std::str::FromStr for $name {
             type Err = String;

@@ -181,9 +181,9 @@ fn grow(rows: &[&Row<'_>]) -> VectorForest {
 /// A row and what trees grown without its matrix say of it, `ln(T / T_best)` of each output.
 type HeldOutRow<'r, 'a> = (&'r Row<'a>, Vec<f64>);
 
-/// Every row that judges: all of them, or those of matrices that no generator made where there are enough.
+/// Every row that judges: all of them, or those of real matrices where there are enough.
 fn held_out<'r, 'a>(rows: &'r [Row<'a>], folds: &Folds<'_>) -> Vec<HeldOutRow<'r, 'a>> {
-    let only_real = enough_real(rows.iter().map(|row| (row.matrix, row.generated)));
+    let only_real = enough_real(rows.iter().map(|row| (row.matrix, !row.real)));
     let of_fold = |fold: usize| -> Vec<HeldOutRow<'r, 'a>> {
         let (own, others): (Vec<&Row<'_>>, Vec<&Row<'_>>) =
             rows.iter().partition(|row| folds.fold(row.matrix) == fold);
@@ -191,7 +191,7 @@ fn held_out<'r, 'a>(rows: &'r [Row<'a>], folds: &Folds<'_>) -> Vec<HeldOutRow<'r
             return Vec::new();
         }
         let trees = grow(&others);
-        let judged = own.into_iter().filter(|row| !(only_real && row.generated));
+        let judged = own.into_iter().filter(|row| !only_real || row.real);
         judged.map(|row| (row, trees.sums(&row.inputs))).collect()
     };
     (0..FOLDS).into_par_iter().flat_map_iter(of_fold).collect()

@@ -74,7 +74,7 @@ impl Compared {
 pub(super) struct Row<'a> {
     pub(super) matrix: &'a str,
     pub(super) dtype: Dtype,
-    pub(super) generated: bool,
+    pub(super) real: bool,
     pub(super) inputs: Vec<i32>,
     /// `ln(T / T_best)` of each output; anything where nothing was measured.
     pub(super) responses: Vec<f32>,
@@ -101,7 +101,7 @@ impl<'a> Row<'a> {
             let row = rows.entry((s.matrix, dtype)).or_insert_with(|| Self {
                 matrix: s.matrix,
                 dtype,
-                generated: s.origin.is_generated(),
+                real: s.origin.is_real(),
                 inputs: Compared::inputs(compared, s.features, dtype, facts).unwrap_or_default(),
                 responses: vec![0.0; outputs],
                 weights: vec![0.0; outputs],

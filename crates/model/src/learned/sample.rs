@@ -37,6 +37,11 @@ pub enum Origin {
 }
 
 impl Origin {
+    /// Tells whether the matrix is from an application, or a large one made from such.
+    pub fn is_real(self) -> bool {
+        self == Self::Real
+    }
+
     /// Tells whether a generator made the matrix.
     pub fn is_generated(self) -> bool {
         self == Self::Generated
@@ -68,8 +73,8 @@ impl LearningSample<'_> {
     }
 }
 
-/// Tells whether enough of some `(matrix, generated)` were made by no generator, so that these alone may judge.
+/// Tells whether enough of some `(matrix, made)` were not made, by a generator or from others, so that these alone may judge.
 pub fn enough_real<'a>(matrices: impl IntoIterator<Item = (&'a str, bool)>) -> bool {
-    let real = matrices.into_iter().filter(|(_, generated)| !generated).map(|(matrix, _)| matrix);
+    let real = matrices.into_iter().filter(|(_, made)| !made).map(|(matrix, _)| matrix);
     real.collect::<BTreeSet<&str>>().len() >= MIN_MATRICES
 }

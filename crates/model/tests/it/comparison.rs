@@ -183,7 +183,7 @@ fn a_stored_comparison_reads_back_and_is_empty_without_its_bytes() {
     let (_, features) = matrix(50);
     let single = Candidate { kernel: Kernel::known("coo"), block: BLOCKS[0], dtype: Dtype::F64 };
     assert_eq!(text.log_ratios(&[single], &features, &facts()), [None]);
-    assert!(text.clone().join(&body[..body.len() - 1]).unwrap_err().contains("ends"));
+    assert!(text.clone().join(&body[..body.len() - 1]).unwrap_err().contains("end within a number"));
     assert!(
         text.clone().join(&[&body[..], &[0]].concat()).unwrap_err().contains("1 unexpected bytes follow")
     );
