@@ -29,7 +29,7 @@ pub(super) struct Limits {
 /// Adds a forest to `bytes`.
 pub(super) fn pack(outputs: usize, trees: impl ExactSizeIterator<Item = Tree>, bytes: &mut Vec<u8>) {
     let trees: Vec<Tree> = trees.collect();
-    let splits = || trees.iter().flat_map(|tree| &tree.nodes).filter_map(Node::split);
+    let splits = || trees.iter().flat_map(|tree| &tree.nodes).filter_map(|node| node.split());
     let mut thresholds: BTreeMap<u16, Vec<i32>> = BTreeMap::new();
     splits().for_each(|(input, threshold)| thresholds.entry(input).or_default().push(threshold));
     push(bytes, outputs as u64);

@@ -13,8 +13,8 @@ pub(super) enum Node {
 
 impl Node {
     /// Input and threshold of a split.
-    pub(super) fn split(&self) -> Option<(u16, i32)> {
-        match *self {
+    pub(super) fn split(self) -> Option<(u16, i32)> {
+        match self {
             Self::Split { input, threshold } => Some((input, threshold)),
             Self::Leaf => None,
         }
