@@ -1,39 +1,40 @@
 // y = A x in f32 on NVIDIA H200: which of 30 candidates to run. By its profile of 2026-11-21.
-// Made by `sparsight rules profiles/nvidia-h200 --candidates csr --leaves 8 --dtype f32`, from 1,464 matrices.
-// On 119 matrices that it has not seen: 10.4 % slower than the best of these candidates on average
-// (geometric mean), within 5 % of it on 53.8 %, at worst 3.07 times as slow.
+// Made by `sparsight rules profiles/nvidia-h200 --candidates csr --leaves 8 --dtype f32`, from 2,006 matrices.
+// On 119 matrices that it has not seen: 10.6 % slower than the best of these candidates on average
+// (geometric mean), within 5 % of it on 54.6 %, at worst 3.07 times as slow.
 
 #pragma once
 
 namespace sparsight_rules {
 
-constexpr const char* nvidia_h200_csr_f32_otherwise = "csr-vector/t16/b256/f32";
+constexpr const char* nvidia_h200_csr_f32_otherwise = "csr-vector/t8/b256/f32";
 
 // The id of the candidate to run; row_min, row_max and row_std: least, largest and standard deviation of the row lengths.
 // A format that could store more than 8 times the non-zeros, besides rows that fill up its last slice (ELL: to a multiple
 // of 32), is not returned, but the one that is called otherwise; run that, too, where there is no memory for a format.
 inline const char* nvidia_h200_csr_f32(double rows, double columns, double nnz, double row_min, double row_max, double row_std)
 {
+    (void)columns;
     (void)row_min;
     const double row_mean = rows > 0 ? nnz / rows : 0.0;
-    if (row_max <= 220.0) {
-        if (rows <= 8760.0) {
+    if (row_max <= 260.0) {
+        if (rows <= 10480.0) {
             return "csr-vector/t32/b256/f32";
         }
-        if (row_max <= 14.0) {
+        if (row_max <= 15.5) {
             return "csr-scalar/b256/f32";
         }
         if (row_mean <= 28.2) {
-            return "csr-vector/t4/b256/f32";
+            if (rows <= 280000.0) {
+                return "csr-vector/t4/b256/f32";
+            }
+            return "csr-vector/t2/b128/f32";
         }
         return "csr-vector/t8/b128/f32";
     }
-    if (row_std <= 49.4) {
-        if (rows <= 24000.0) {
+    if (row_std <= 69.0) {
+        if (rows <= 71000.0) {
             return "csr-vector/t32/b256/f32";
-        }
-        if (columns <= 200000.0) {
-            return "csr-vector/t16/b256/f32";
         }
         return "csr-vector/t8/b256/f32";
     }

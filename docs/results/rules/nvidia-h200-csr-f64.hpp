@@ -1,7 +1,7 @@
 // y = A x in f64 on NVIDIA H200: which of 30 candidates to run. By its profile of 2026-11-21.
-// Made by `sparsight rules profiles/nvidia-h200 --candidates csr --leaves 8 --dtype f64`, from 1,463 matrices.
-// On 119 matrices that it has not seen: 8.1 % slower than the best of these candidates on average
-// (geometric mean), within 5 % of it on 70.6 %, at worst 3.28 times as slow.
+// Made by `sparsight rules profiles/nvidia-h200 --candidates csr --leaves 8 --dtype f64`, from 2,005 matrices.
+// On 119 matrices that it has not seen: 9.8 % slower than the best of these candidates on average
+// (geometric mean), within 5 % of it on 63.0 %, at worst 2.08 times as slow.
 
 #pragma once
 
@@ -16,28 +16,26 @@ inline const char* nvidia_h200_csr_f64(double rows, double columns, double nnz, 
 {
     (void)columns;
     (void)row_min;
-    (void)row_std;
-    const double row_mean = rows > 0 ? nnz / rows : 0.0;
-    if (row_max <= 127.5) {
-        if (rows <= 8750.0) {
-            return "csr-vector/t32/b512/f64";
-        }
-        if (row_mean <= 28.2) {
-            if (row_max <= 14.0) {
-                return "csr-vector/t2/b256/f64";
-            }
-            return "csr-vector/t4/b256/f64";
-        }
-        return "csr-vector/t8/b128/f64";
-    }
-    if (row_max <= 680.0) {
-        if (rows <= 19400.0) {
+    if (row_std <= 10.433) {
+        if (rows <= 9700.0) {
             return "csr-vector/t32/b256/f64";
         }
-        if (rows <= 134000.0) {
-            return "csr-vector/t16/b256/f64";
+        if (row_max <= 15.5) {
+            if (rows <= 70000.0) {
+                return "csr-vector/t4/b512/f64";
+            }
+            return "csr-scalar/b128/f64";
         }
-        return "csr-vector/t8/b256/f64";
+        if (rows <= 97000.0) {
+            return "csr-vector/t8/b256/f64";
+        }
+        return "csr-vector/t4/b128/f64";
+    }
+    if (row_std <= 36.95) {
+        if (nnz <= 517100.0) {
+            return "csr-vector/t32/b256/f64";
+        }
+        return "csr-vector/t16/b256/f64";
     }
     return "csr-vector/t32/b256/f64";
 }

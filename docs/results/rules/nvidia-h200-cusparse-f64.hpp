@@ -1,7 +1,7 @@
 // y = A x in f64 on NVIDIA H200: which of 4 candidates to run. By its profile of 2026-11-21.
-// Made by `sparsight rules profiles/nvidia-h200 --candidates cusparse --leaves 8 --dtype f64`, from 1,464 matrices.
-// On 119 matrices that it has not seen: 2.2 % slower than the best of these candidates on average
-// (geometric mean), within 5 % of it on 86.6 %, at worst 1.50 times as slow.
+// Made by `sparsight rules profiles/nvidia-h200 --candidates cusparse --leaves 8 --dtype f64`, from 2,006 matrices.
+// On 119 matrices that it has not seen: 2.0 % slower than the best of these candidates on average
+// (geometric mean), within 5 % of it on 88.2 %, at worst 1.50 times as slow.
 
 #pragma once
 
@@ -19,28 +19,28 @@ inline const char* nvidia_h200_cusparse_f64(double rows, double columns, double 
     const double row_mean = rows > 0 ? nnz / rows : 0.0;
     const double row_std_over_mean = nnz > 0 ? row_std / row_mean : 0.0;
     const double row_max_over_mean = nnz > 0 ? row_max / row_mean : 0.0;
-    if (row_max <= 80.0) {
+    if (row_max <= 67.5) {
         if (rows <= 8000000.0) {
-            if (row_std <= 13.0) {
-                return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "cusparse-sell/f64" : nvidia_h200_cusparse_f64_otherwise;
-            }
-            return "cusparse-coo/f64";
+            return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "cusparse-sell/f64" : nvidia_h200_cusparse_f64_otherwise;
         }
         return "cusparse-coo/f64";
     }
-    if (nnz <= 2092000.0) {
-        return "cusparse-coo/f64";
+    if (nnz <= 7400000.0) {
+        if (row_mean <= 1100.0) {
+            return "cusparse-coo/f64";
+        }
+        if (nnz <= 700000.0) {
+            return "cusparse-coo/f64";
+        }
+        return "cusparse-csr/a1/f64";
     }
-    if (row_max <= 148.0) {
-        if (row_std_over_mean <= 0.36) {
+    if (row_max <= 180.0) {
+        if (row_std_over_mean <= 0.33) {
             return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "cusparse-sell/f64" : nvidia_h200_cusparse_f64_otherwise;
         }
         return "cusparse-csr/a1/f64";
     }
-    if (row_mean <= 30000.0) {
-        return "cusparse-csr/a1/f64";
-    }
-    return "cusparse-csr/a2/f64";
+    return "cusparse-csr/a1/f64";
 }
 
 }  // namespace sparsight_rules
