@@ -215,7 +215,7 @@ impl OpenDevice {
     /// Times of `candidates` of one value type on a matrix, whose values are rounded to it.
     ///
     /// # Errors
-    /// As [`bench`].
+    /// As [`bench`](crate::bench::bench).
     pub fn bench(
         &self,
         (name, matrix): (&str, &Csr<f64>),
