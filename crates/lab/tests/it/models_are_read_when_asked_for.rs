@@ -71,7 +71,7 @@ fn an_index_of_another_version_fails_at_once_and_a_model_on_first_use() {
     let error =
         changed(&|index| index["models"]["boosting"]["known"]["log_errors"]["csr-scaler"] = json!(0.1));
     assert!(error.unwrap_err().to_string().contains("'csr-scaler' is no kernel"));
-    let other = |index: &mut Value| index["models"]["boosting"]["format"] = json!("sparsight/boosting/9");
+    let other = |index: &mut Value| index["models"]["boosting"]["format"] = json!("sparsight/boosting/8");
     let profile = changed(&other).unwrap();
     assert!(advise(&profile, Some(ModelName::Strip)).is_ok());
     let error = advise(&profile, Some(ModelName::Boosting)).unwrap_err();
