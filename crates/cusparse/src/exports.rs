@@ -69,10 +69,12 @@ macro_rules! in_front {
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> Status {
             static REAL: Real<unsafe extern "C" fn($($type),*) -> Status> = Real::new();
-            const NAME: &[u8] = concat!(stringify!($name), "\0").as_bytes();
+            const NAME: &CStr = match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+                Ok(name) => name,
+                Err(_) => panic!("a name has no zeros"),
+            };
             // SAFETY: the type is that of cuSPARSE 12's reference.
-            let real = CStr::from_bytes_with_nul(NAME).ok().and_then(|name| unsafe { REAL.get(name) });
-            let Some(real) = real else { return NOT_INITIALIZED };
+            let Some(real) = (unsafe { REAL.get(NAME) }) else { return NOT_INITIALIZED };
             // SAFETY: the arguments are the caller's.
             let $theirs = || unsafe { real($($argument),*) };
             $body

@@ -88,11 +88,12 @@ pub(super) fn unpack(
             *input = *named;
         }
     }
-    for tree in &mut forest {
+    // One after another is dropped: their leaves take more than those that `add` keeps.
+    for mut tree in forest {
         for _ in tree.nodes.iter().filter(|node| **node == Node::Leaf) {
             take_differences(bytes, outputs, limits.largest, &mut tree.leaves)?;
         }
-        add(outputs, tree);
+        add(outputs, &tree);
     }
     Ok(outputs)
 }
