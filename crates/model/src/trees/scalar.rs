@@ -19,7 +19,7 @@ const ROOT: usize = 1;
 const ROWS_TOGETHER: usize = 5;
 
 /// Trees that one row goes down side by side, for the same reason.
-const TREES_TOGETHER: usize = 8;
+const TREES_TOGETHER: usize = 6;
 
 /// Bits of a node that hold the threshold; the input has the others. Inputs are brought within what these can tell apart, which is
 /// more than the logarithm of any finite number takes.
@@ -31,10 +31,11 @@ const LARGEST: i32 = (1 << (THRESHOLD_BITS - 1)) - 1;
 const PER_ONE: f64 = (1 << 14) as f64;
 
 /// Stands for an input at nodes without a split.
-const NO_SPLIT: u8 = 63;
+const NO_SPLIT: u8 = u8::MAX;
 
-/// Inputs where a walk finds them, brought within [`LARGEST`].
-type Padded = [i32; NO_SPLIT as usize + 1];
+/// Inputs where a walk finds them, each as the largest word of a split that it does not go left at.
+type Padded = [u32; PLACES];
+const PLACES: usize = NO_SPLIT as usize + 1;
 
 /// Trees whose leaves are summed.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -45,17 +46,24 @@ pub(crate) struct ScalarForest {
     levels: u32,
 }
 
-/// A split in one word: its threshold above, the input below.
+/// A split in one word: its threshold above, the input below. So one comparison of words is one of thresholds.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Split(i32);
+struct Split(u32);
 
 impl Split {
     /// Marks a place where the grown tree has a leaf.
-    const NONE: Self = Self(NO_SPLIT as i32);
+    const NONE: Self = Self::new(NO_SPLIT, 0);
 
     /// Thresholds beyond what inputs can reach become the largest.
-    fn new(input: u8, threshold: i32) -> Self {
-        Self(within(threshold) << (i32::BITS - THRESHOLD_BITS) | i32::from(input))
+    const fn new(input: u8, threshold: i32) -> Self {
+        let within = if threshold < -LARGEST {
+            -LARGEST
+        } else if threshold > LARGEST {
+            LARGEST
+        } else {
+            threshold
+        };
+        Self(((within + LARGEST) as u32) << (u32::BITS - THRESHOLD_BITS) | input as u32)
     }
 
     fn input(self) -> u8 {
@@ -63,7 +71,7 @@ impl Split {
     }
 
     fn threshold(self) -> i32 {
-        self.0 >> (i32::BITS - THRESHOLD_BITS)
+        (self.0 >> (u32::BITS - THRESHOLD_BITS)) as i32 - LARGEST
     }
 }
 
@@ -129,9 +137,19 @@ impl Complete {
 
     /// The child of `at` that `inputs` lead to.
     fn step(&self, at: usize, inputs: &Padded) -> usize {
-        let split = self.splits[at % LEAVES];
-        let goes_right = inputs[usize::from(split.input() & NO_SPLIT)] >= split.threshold();
-        2 * at + usize::from(goes_right)
+        let at = at % LEAVES;
+        let split = self.splits[at];
+        let goes_right = split.0 < inputs[usize::from(split.input())];
+        at + at + usize::from(goes_right)
+    }
+
+    /// The child of `at` that the least of some inputs leads to, and whether the largest leads to another, here or before.
+    fn step_between(&self, (at, apart): (usize, bool), between: &[(u32, u32); PLACES]) -> (usize, bool) {
+        let at = at % LEAVES;
+        let split = self.splits[at];
+        let (least, most) = between[usize::from(split.input())];
+        let goes_right = split.0 < least;
+        (at + at + usize::from(goes_right), apart | (goes_right != (split.0 < most)))
     }
 
     /// The value of the leaves below the node that a walk of so many levels ended at.
@@ -178,50 +196,59 @@ impl ScalarForest {
     /// If there are more inputs than [`ScalarForest::MOST_INPUTS`].
     pub(crate) fn sums<const B: usize>(&self, inputs: &[i32], differing: &[[i32; B]]) -> Vec<f64> {
         let shared = padded(inputs);
-        let whole = |first: &[i32; B]| {
-            let mut whole = shared;
-            whole[..B].copy_from_slice(&first.map(within));
-            whole
-        };
+        let mut rows = [shared; ROWS_TOGETHER];
         if let [one] = differing {
-            return vec![self.sum_of(&whole(one))];
+            rows[0][..B].copy_from_slice(&one.map(word));
+            return vec![self.sum_of(&rows[0])];
         }
-        // Always as many rows, so that the loop over them is unrolled; what is too many is walked and forgotten.
-        let some = |rows: &[[i32; B]]| {
-            self.sums_of(&std::array::from_fn(|at| whole(rows.get(at).unwrap_or(&rows[0]))))
-        };
-        let mut sums: Vec<f64> = differing.chunks(ROWS_TOGETHER).flat_map(some).collect();
-        sums.truncate(differing.len());
+        let mut sums = Vec::with_capacity(differing.len());
+        for some in differing.chunks(ROWS_TOGETHER) {
+            // Always as many rows, so that the loop over them is unrolled; what is too many is walked and forgotten.
+            for (n, row) in rows.iter_mut().enumerate() {
+                row[..B].copy_from_slice(&some.get(n).unwrap_or(&some[0]).map(word));
+            }
+            let mut between = shared.map(|word| (word, word));
+            for (place, (least, most)) in between[..B].iter_mut().enumerate() {
+                let words = rows.each_ref().map(|row| row[place]);
+                *least = words.into_iter().fold(u32::MAX, u32::min);
+                *most = words.into_iter().fold(0, u32::max);
+            }
+            sums.extend(self.sums_of(&rows, &between).iter().take(some.len()));
+        }
         sums
     }
 
-    /// Sum for one row, down several trees side by side.
+    /// Sum for one row.
     fn sum_of(&self, inputs: &Padded) -> f64 {
         let mut sum = 0;
-        let mut chunks = self.trees.chunks_exact(TREES_TOGETHER);
-        for trees in &mut chunks {
-            let trees: &[Complete; TREES_TOGETHER] = trees.try_into().expect("chunks are exact");
-            let mut at = [ROOT; TREES_TOGETHER];
-            for _ in 0..self.levels {
-                for n in 0..TREES_TOGETHER {
-                    at[n] = trees[n].step(at[n], inputs);
-                }
-            }
-            for n in 0..TREES_TOGETHER {
-                sum += trees[n].leaf(at[n], self.levels);
-            }
-        }
-        for tree in chunks.remainder() {
-            let at = (0..self.levels).fold(ROOT, |at, _| tree.step(at, inputs));
-            sum += tree.leaf(at, self.levels);
-        }
+        self.walk(ROOT, |tree, at| tree.step(at, inputs), |tree, at| sum += tree.leaf(at, self.levels));
         sum as f64 / PER_ONE
     }
 
-    /// Several rows, side by side down one tree after another.
-    fn sums_of(&self, rows: &[Padded; ROWS_TOGETHER]) -> [f64; ROWS_TOGETHER] {
+    /// Sums for rows of which `between` has the least and the largest of each input. Of matrices and block sizes, two thirds of the
+    /// trees have one leaf for all: these are walked once, the others again for each row.
+    fn sums_of(
+        &self,
+        rows: &[Padded; ROWS_TOGETHER],
+        between: &[(u32, u32); PLACES],
+    ) -> [f64; ROWS_TOGETHER] {
+        let mut all = 0;
+        // Written without a branch, which a processor would guess wrong.
+        let mut apart = vec![(&self.trees[0], 0); self.trees.len()];
+        let mut count = 0;
+        self.walk(
+            (ROOT, false),
+            |tree, at| tree.step_between(at, between),
+            |tree, (at, tells_apart)| {
+                let leaf = tree.leaf(at, self.levels);
+                all += leaf;
+                apart[count] = (tree, leaf);
+                count += usize::from(tells_apart);
+            },
+        );
         let mut sums = [0; ROWS_TOGETHER];
-        for tree in &self.trees {
+        for &(tree, leaf) in &apart[..count] {
+            all -= leaf;
             let mut at = [ROOT; ROWS_TOGETHER];
             for _ in 0..self.levels {
                 for n in 0..ROWS_TOGETHER {
@@ -232,7 +259,31 @@ impl ScalarForest {
                 sums[n] += tree.leaf(at[n], self.levels);
             }
         }
-        sums.map(|sum| sum as f64 / PER_ONE)
+        sums.map(|sum| (all + sum) as f64 / PER_ONE)
+    }
+
+    /// Goes down all trees from `start`, several side by side, and hands on where each walk ends.
+    fn walk<'t, At: Copy>(
+        &'t self,
+        start: At,
+        step: impl Fn(&Complete, At) -> At,
+        mut end: impl FnMut(&'t Complete, At),
+    ) {
+        let (together, others) = self.trees.as_chunks::<TREES_TOGETHER>();
+        for trees in together {
+            let mut at = [start; TREES_TOGETHER];
+            for _ in 0..self.levels {
+                for n in 0..TREES_TOGETHER {
+                    at[n] = step(&trees[n], at[n]);
+                }
+            }
+            for n in 0..TREES_TOGETHER {
+                end(&trees[n], at[n]);
+            }
+        }
+        for tree in others {
+            end(tree, (0..self.levels).fold(start, |at, _| step(tree, at)));
+        }
     }
 
     /// Trees.
@@ -262,16 +313,16 @@ impl ScalarForest {
 }
 
 fn padded(inputs: &[i32]) -> Padded {
-    let mut padded = [0; NO_SPLIT as usize + 1];
+    let mut padded = [0; PLACES];
     for (padded, input) in padded[..inputs.len()].iter_mut().zip(inputs) {
-        *padded = within(*input);
+        *padded = word(*input);
     }
     padded
 }
 
-/// The values that a node can separate.
-fn within(number: i32) -> i32 {
-    number.clamp(-LARGEST, LARGEST)
+/// The word of [`Padded`] for an input.
+fn word(input: i32) -> u32 {
+    Split::new(u8::MAX, input).0
 }
 
 #[cfg(test)]
