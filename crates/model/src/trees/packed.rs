@@ -3,7 +3,8 @@
 //! ```text
 //! outputs, how many trees
 //! inputs with splits           how many, then of each: input, how many thresholds, the thresholds in ascending order
-//! nodes of all trees           tree after tree in preorder: 0 for a leaf, else 1 + the place of the split's input above
+//! nodes of all trees           tree after tree in preorder: 0 for a leaf, else 1 + the place of the split's input above; none
+//!                              for what is as deep as a tree may be, and so a leaf
 //! thresholds of all splits     in the order of the nodes: the place among the thresholds of the input
 //! leaves of all trees          in the order of the nodes: a number for each output, in the forest's unit
 //! ```
@@ -26,8 +27,13 @@ pub(super) struct Limits {
     pub(super) largest: i32,
 }
 
-/// Adds a forest to `bytes`.
-pub(super) fn pack(outputs: usize, trees: impl ExactSizeIterator<Item = Tree>, bytes: &mut Vec<u8>) {
+/// Adds a forest to `bytes`, of trees that are at most as deep as `limits` allow.
+pub(super) fn pack(
+    outputs: usize,
+    trees: impl ExactSizeIterator<Item = Tree>,
+    limits: Limits,
+    bytes: &mut Vec<u8>,
+) {
     let trees: Vec<Tree> = trees.collect();
     let splits = || trees.iter().flat_map(|tree| &tree.nodes).filter_map(|node| node.split());
     let mut thresholds: BTreeMap<u16, Vec<i32>> = BTreeMap::new();
@@ -43,11 +49,18 @@ pub(super) fn pack(outputs: usize, trees: impl ExactSizeIterator<Item = Tree>, b
         push_differences(thresholds, bytes);
     }
     let inputs: Vec<u16> = thresholds.keys().copied().collect();
-    for node in trees.iter().flat_map(|tree| &tree.nodes) {
-        push(
-            bytes,
-            node.split().map_or(0, |(input, _)| 1 + inputs.partition_point(|other| *other < input) as u64),
-        );
+    for tree in &trees {
+        let mut open = vec![0];
+        for node in &tree.nodes {
+            let depth = open.pop().expect("a whole tree");
+            let place = node.split().map(|(input, _)| inputs.partition_point(|other| *other < input) as u64);
+            if place.is_some() {
+                open.extend([depth + 1; 2]);
+            }
+            if depth < limits.depth {
+                push(bytes, place.map_or(0, |place| 1 + place));
+            }
+        }
     }
     for (input, threshold) in splits() {
         push(bytes, thresholds[&input].partition_point(|other| *other < threshold) as u64);
@@ -137,13 +150,11 @@ fn take_nodes(bytes: &mut &[u8], inputs: &[(u16, Vec<i32>)], limits: Limits) -> 
     // How deep the subtrees are that have not been read yet.
     let mut open = vec![0];
     while let Some(depth) = open.pop() {
-        let Some(place) = take(bytes).ok_or("a tree ends early")?.checked_sub(1) else {
+        let node = if depth < limits.depth { take(bytes).ok_or("a tree ends early")? } else { 0 };
+        let Some(place) = node.checked_sub(1) else {
             nodes.push(Node::Leaf);
             continue;
         };
-        if depth == limits.depth {
-            return Err(format!("a tree is deeper than {depth}"));
-        }
         if place >= inputs.len() as u64 {
             return Err(format!("a tree looks at input {place} of the {} that are listed", inputs.len()));
         }
@@ -191,9 +202,23 @@ mod tests {
         vec![Tree::constant([4096, -512]), tree, Tree::constant([7, 7])]
     }
 
+    #[test]
+    fn leaves_as_deep_as_a_tree_may_be_take_no_byte_among_the_nodes() {
+        let mut tree = Tree::default();
+        for _ in 0..LIMITS.depth {
+            tree.push_split(0, 0);
+        }
+        (0..=LIMITS.depth).for_each(|leaf| tree.push_leaf([leaf as i32, 0]));
+        let bytes = packed(std::slice::from_ref(&tree));
+        // Outputs, trees and an input with one threshold; six splits and five leaves that may have been splits; the places of six
+        // thresholds; seven leaves.
+        assert_eq!(bytes.len(), 6 + 11 + 6 + 14);
+        assert_eq!(unpacked(&bytes), Ok((2, vec![tree], 0)));
+    }
+
     fn packed(trees: &[Tree]) -> Vec<u8> {
         let mut bytes = Vec::new();
-        pack(2, trees.iter().cloned(), &mut bytes);
+        pack(2, trees.iter().cloned(), LIMITS, &mut bytes);
         bytes
     }
 
@@ -225,11 +250,8 @@ mod tests {
                 }
             }
         }
-        // One input, number 0, with the threshold 0; a tree of seven splits in a row.
-        let deep = [vec![1_u8, 1, 1, 0, 1, 0], [1, 0].repeat(7), [0].repeat(16)].concat();
         for (bytes, word) in [
-            (&deep[..], "deeper than 6"),
-            (&[0, 1, 0, 0], "begin"),
+            (&[0_u8, 1, 0, 0][..], "begin"),
             (&[1, 0, 0, 0], "begin"),
             (&[100, 1, 0, 0], "100 outputs"),
             (&[1, 100, 0, 0], "100 trees"),
