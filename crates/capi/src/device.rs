@@ -1,4 +1,4 @@
-//! The devices of this machine, each open once as long as it is in use. The only place that knows CUDA and HIP by name.
+//! The devices of this machine, each open once as long as it is in use. The only place that knows CUDA by name.
 
 use crate::arguments::{Out, free, text};
 use crate::error::guarded;
