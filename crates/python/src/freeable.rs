@@ -3,6 +3,7 @@
 use crate::failure::{Failure, Kind};
 use crate::forked;
 use pyo3::prelude::*;
+use sparsight::calibrate::OpenDevice;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{PoisonError, RwLock};
 
@@ -36,15 +37,20 @@ impl<P: Send + Sync> Freeable<P> {
         Ok(done?)
     }
 
-    /// Likewise, while no other thread reads it.
+    /// Likewise, while no other thread reads it and nothing is under way on the device.
     pub(crate) fn change(
         &self,
         py: Python<'_>,
+        device: &OpenDevice,
         work: impl FnOnce(&mut P) -> Result<(), Failure> + Send,
     ) -> PyResult<()> {
         let done = forked::work(py, || {
             let mut owned = self.owned.write().unwrap_or_else(PoisonError::into_inner);
-            work(owned.as_mut().ok_or_else(freed)?)
+            let owned = owned.as_mut().ok_or_else(freed)?;
+            // Products may be under way in any stream, and the caller that queues the next one does not know of this.
+            device.wait_for_all()?;
+            work(owned)?;
+            Ok::<_, Failure>(device.wait_for_all()?)
         })?;
         Ok(done?)
     }

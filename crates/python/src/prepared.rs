@@ -53,19 +53,6 @@ impl Prepared {
         let product = Freeable::new(product);
         Self { product, opened, candidate, measured_s, memory_bytes, preparation_s }
     }
-
-    fn change(
-        &self,
-        py: Python<'_>,
-        work: impl FnOnce(&mut AnyPrepared) -> Result<(), Failure> + Send,
-    ) -> PyResult<()> {
-        self.product.change(py, |product| {
-            // Products may be under way in any stream, and the caller that queues the next one does not know of this.
-            self.opened.device.wait_for_all()?;
-            work(product)?;
-            Ok(self.opened.device.wait_for_all()?)
-        })
-    }
 }
 
 /// Queues a product with vectors at these addresses, of these lengths.
@@ -141,7 +128,7 @@ impl Prepared {
     /// Replaces the values from an array of the host: after all that is queued on the GPU, and waited for.
     fn update_host(&self, py: Python<'_>, values: &Bound<'_, PyAny>) -> PyResult<()> {
         let values = Values::read("values", values)?;
-        self.change(py, |product| {
+        self.product.change(py, &self.opened.device, |product| {
             let both = product.as_mut().with(values.as_ref())?;
             Ok(with_typed!(both, (product, values) => product.update_values(values.entries()))?)
         })
@@ -149,7 +136,7 @@ impl Prepared {
 
     /// Replaces the values from an address on the GPU, likewise.
     fn update_on_device(&self, py: Python<'_>, values: u64, len: usize) -> PyResult<()> {
-        self.change(py, |product| {
+        self.product.change(py, &self.opened.device, |product| {
             with_typed!(product, p => {
                 let values = addresses::read("values", (values, len))?;
                 Ok(p.update_values_on_device(values, None)?)
