@@ -1,23 +1,21 @@
-//! The devices of this machine, each open once as long as it is in use. The only place that knows CUDA and HIP by name.
+//! The devices of this machine, each open once as long as it is in use. The only place that knows CUDA by name.
 
 use crate::arguments::{Out, free, text};
 use crate::error::guarded;
 use crate::failure::Failure;
 use crate::threads;
 use sparsight::bindings::{self, LocalDevice};
-use sparsight::device::cpu::Cpu;
+use sparsight::calibrate::OpenDevice;
+use sparsight::device::DeviceError;
 use sparsight::device::cuda::Cuda;
-use sparsight::device::gpu::ConvertOn;
-use sparsight::device::hip::Hip;
-use sparsight::device::{Device, DeviceError};
-use sparsight::matrix::{Scalar, Seconds};
+use sparsight::matrix::Seconds;
 use sparsight::{Error, Profile};
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// A processor or a GPU of this machine on which products are computed.
-pub struct DeviceHandle(pub(crate) Arc<Opened>);
+pub struct DeviceHandle(pub(crate) Arc<OpenDevice>);
 
 /// Name of a GPU in the driver.
 pub(crate) fn gpu_name(index: usize) -> Result<String, DeviceError> {
@@ -29,67 +27,30 @@ pub(crate) fn known_profile(gpu: &str) -> Result<Option<Profile>, Error> {
     Profile::known_for_gpu(gpu, || Cuda::driver().ok())
 }
 
-/// A device on which products are run.
-pub(crate) enum Opened {
-    Cpu(Cpu),
-    Cuda(Cuda),
-    Hip(Hip),
-}
-
 /// Devices in use. What is loaded on a GPU, its compiled kernels too, is shared by all handles.
-static OPEN: Mutex<BTreeMap<LocalDevice, Weak<Opened>>> = Mutex::new(BTreeMap::new());
+static OPEN: Mutex<BTreeMap<LocalDevice, Weak<OpenDevice>>> = Mutex::new(BTreeMap::new());
 
-impl Opened {
-    fn open(here: LocalDevice) -> Result<Arc<Self>, Failure> {
-        let mut all = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
-        // A GPU that the program has reset since is opened again.
-        let is_usable = |opened: &Arc<Self>| !matches!(&**opened, Self::Cuda(gpu) if gpu.was_reset());
-        if let Some(opened) = all.get(&here).and_then(Weak::upgrade).filter(is_usable) {
-            return Ok(opened);
-        }
-        let opened = Arc::new(match here {
-            LocalDevice::Cpu => Self::Cpu(Cpu::new()),
-            LocalDevice::Gpu(index) => Self::Cuda(open_gpu(index)?),
-            LocalDevice::Hip(index) => Self::Hip(Hip::open_without_rates(index)?),
-        });
-        all.insert(here, Arc::downgrade(&opened));
-        Ok(opened)
+fn opened(here: LocalDevice) -> Result<Arc<OpenDevice>, Failure> {
+    let mut all = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    // A GPU that the program has reset since is opened again.
+    let is_usable = |device: &Arc<OpenDevice>| !device.was_reset();
+    if let Some(device) = all.get(&here).and_then(Weak::upgrade).filter(is_usable) {
+        return Ok(device);
     }
-
-    pub(crate) fn of<T: Scalar>(&self) -> &dyn Device<T> {
-        match self {
-            Self::Cpu(cpu) => cpu,
-            Self::Cuda(gpu) => gpu,
-            Self::Hip(gpu) => gpu.as_gpu(),
-        }
-    }
-
-    /// Waits for everything that is queued there; nothing is on a CPU.
-    pub(crate) fn wait(&self) -> Result<(), Failure> {
-        match self {
-            Self::Cpu(_) => Ok(()),
-            Self::Cuda(gpu) => Ok(gpu.wait_for_all()?),
-            Self::Hip(gpu) => Ok(gpu.wait_for_all()?),
-        }
-    }
-}
-
-/// Opens a GPU that converts where its profile, if known, found it faster.
-fn open_gpu(index: usize) -> Result<Cuda, Failure> {
-    let mut gpu = Cuda::open_without_rates(index)?;
-    let known = known_profile(&gpu.facts().name)?.and_then(|profile| profile.device.converts_from_nnz);
-    if let Some(from) = known {
-        gpu.convert_on(ConvertOn::From(from));
-    }
-    Ok(gpu)
+    // A GPU converts where its profile, if known, found it faster.
+    let converts_from =
+        |gpu: &str| Ok::<_, Failure>(known_profile(gpu)?.and_then(|known| known.device.converts_from_nnz));
+    let device = Arc::new(OpenDevice::for_products(here, converts_from)?);
+    all.insert(here, Arc::downgrade(&device));
+    Ok(device)
 }
 
 /// What a launch takes on the GPU with that number, seconds. It is opened for that, unless it is in use.
 pub(crate) fn launch_cost(index: usize) -> Result<Seconds, Failure> {
     threads::begin()?;
-    match &*Opened::open(LocalDevice::Gpu(index))? {
-        Opened::Cuda(gpu) => Ok(gpu.launch_cost()?),
-        Opened::Cpu(_) | Opened::Hip(_) => unreachable!("a GPU of NVIDIA is opened as such"),
+    match &*opened(LocalDevice::Gpu(index))? {
+        OpenDevice::Gpu(gpu) => Ok(gpu.launch_cost()?),
+        OpenDevice::Processor(_) | OpenDevice::Hip(_) => unreachable!("a GPU of NVIDIA is opened as such"),
     }
 }
 
@@ -113,7 +74,7 @@ pub unsafe extern "C" fn ss_device_open(name: *const c_char, device: *mut *mut D
                 .hinted("devices are \"cpu\", \"cuda\", \"cuda:N\", \"hip\" and \"hip:N\"")
         })?;
         threads::begin()?;
-        device.give(DeviceHandle(Opened::open(here)?));
+        device.give(DeviceHandle(opened(here)?));
         Ok(())
     })
 }
@@ -137,8 +98,8 @@ mod tests {
 
     #[test]
     fn a_device_that_is_open_is_shared_and_ends_with_the_last_who_has_it() {
-        let first = Opened::open(LocalDevice::Cpu).unwrap();
-        let second = Opened::open(LocalDevice::Cpu).unwrap();
+        let first = opened(LocalDevice::Cpu).unwrap();
+        let second = opened(LocalDevice::Cpu).unwrap();
         assert!(Arc::ptr_eq(&first, &second));
         let left = Arc::downgrade(&first);
         drop(first);

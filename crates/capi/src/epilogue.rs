@@ -2,13 +2,13 @@
 
 use crate::arguments::{Out, free, held, on, text};
 use crate::arrays::{self, disjoint};
-use crate::device::Opened;
 use crate::error::guarded;
 use crate::failure::Failure;
 use crate::plan::{OfType, with_type};
 use crate::product::{OpHandle, Operator};
 use crate::threads;
 use sparsight::bindings;
+use sparsight::calibrate::OpenDevice;
 use sparsight::device::{
     DeviceError, DeviceOperands, DeviceScalar, DeviceSlice, DeviceSliceMut, HostOperands, Stream,
 };
@@ -25,7 +25,7 @@ pub struct EpilogueHandle(OfType<Compiled<f32>, Compiled<f64>>);
 struct Compiled<T: Scalar> {
     // Freed before the device is, whose last owner this may be.
     product: EpilogueProduct<T>,
-    device: Arc<Opened>,
+    device: Arc<OpenDevice>,
     nrows: usize,
     ncols: usize,
 }
@@ -182,7 +182,7 @@ impl<T: Scalar> Compiled<T> {
         let operands =
             HostOperands { vectors: &vectors[..count], outputs: &mut outputs[..written], scalars: &scalars };
         // New values may be under way in a stream of the caller.
-        self.device.wait()?;
+        self.device.wait_for_all()?;
         Ok(self.product.multiply(x, y, operands, dots)?)
     }
 

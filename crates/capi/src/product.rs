@@ -2,13 +2,14 @@
 
 use crate::arguments::{Out, free, held, on};
 use crate::arrays::{self, disjoint};
-use crate::device::{DeviceHandle, Opened};
+use crate::device::DeviceHandle;
 use crate::error::guarded;
 use crate::failure::Failure;
 use crate::plan::{OfType, PlanHandle, with_type};
 use crate::threads;
 use sparsight::advise::Advised;
 use sparsight::bindings;
+use sparsight::calibrate::OpenDevice;
 use sparsight::device::{DeviceError, DeviceSlice, DeviceSliceMut, Stream};
 use sparsight::kernels::Epilogue;
 use sparsight::matrix::{Csr, Scalar};
@@ -24,7 +25,7 @@ pub struct OpHandle(pub(crate) OfType<Operator<f32>, Operator<f64>>);
 pub(crate) struct Operator<T: Scalar> {
     // Freed before the device is, whose last owner this may be.
     stored: RwLock<Stored<T>>,
-    device: Arc<Opened>,
+    device: Arc<OpenDevice>,
     nrows: usize,
     ncols: usize,
     nnz: usize,
@@ -57,7 +58,7 @@ impl<T: Scalar> Operator<T> {
     unsafe fn prepare(
         pattern: &Arc<Csr<T>>,
         advised: &Advised,
-        device: &Arc<Opened>,
+        device: &Arc<OpenDevice>,
         values: *const c_void,
     ) -> Result<Self, Failure> {
         // SAFETY: as the caller promises.
@@ -77,7 +78,7 @@ impl<T: Scalar> Operator<T> {
     pub(crate) fn with_epilogue(
         &self,
         epilogue: &Epilogue,
-    ) -> Result<(EpilogueProduct<T>, Arc<Opened>), Failure> {
+    ) -> Result<(EpilogueProduct<T>, Arc<OpenDevice>), Failure> {
         let made = self.read().prepared.with_epilogue(epilogue);
         let made = made.map_err(|error| match error {
             // The only text that is compiled for the first time here is the caller's.
@@ -108,7 +109,7 @@ impl<T: Scalar> Operator<T> {
     unsafe fn queue_values(&self, values: *const c_void, stream: *mut c_void) -> Result<(), Failure> {
         let values = values.cast::<T>();
         arrays::check("values", values, self.nnz)?;
-        if let Opened::Cpu(_) = *self.device {
+        if let OpenDevice::Processor(_) = *self.device {
             return Err(DeviceError::NoDeviceVectors.into());
         }
         // SAFETY: as the caller promises. NULL is the default stream of CUDA, which always exists.
@@ -130,11 +131,11 @@ impl<T: Scalar> Operator<T> {
         let values = unsafe { arrays::read::<T>("values", values.cast(), self.nnz)? };
         let mut stored = self.write();
         // Products may be under way in any stream, and the next one may be queued in another.
-        self.device.wait()?;
+        self.device.wait_for_all()?;
         *stored.has_queued_values.get_mut() = false;
         stored.allow_updates()?;
         stored.prepared.update_values(values)?;
-        self.device.wait()
+        Ok(self.device.wait_for_all()?)
     }
 
     /// Vectors on the host.
@@ -153,7 +154,7 @@ impl<T: Scalar> Operator<T> {
         let stored = self.read();
         // The stream of the product is another one.
         if stored.has_queued_values.load(Ordering::Relaxed) {
-            self.device.wait()?;
+            self.device.wait_for_all()?;
             stored.has_queued_values.store(false, Ordering::Relaxed);
         }
         Ok(stored.prepared.multiply_scaled(alpha, x, beta, y)?)
@@ -221,7 +222,7 @@ pub unsafe extern "C" fn ss_prepare(
         let advised = plan.candidate(i)?;
         threads::begin()?;
         let opened = &device.0;
-        if let (true, Opened::Cpu(cpu)) = (plan.kind().is_gpu(), opened.as_ref()) {
+        if let (true, OpenDevice::Processor(cpu)) = (plan.kind().is_gpu(), opened.as_ref()) {
             return Err(Error::PlannedForGpu { device: cpu.facts().name.clone() }.into());
         }
         // SAFETY: as the caller promises.

@@ -139,19 +139,10 @@ pub(crate) fn gpus_here() -> Result<Vec<GpuHere>, DeviceError> {
     (0..Cuda::count()?).map(gpu).collect()
 }
 
-/// A GPU of AMD on this machine, and what opening it gave.
-pub(crate) struct HipHere {
-    pub(crate) name: CalibrationTarget,
-    pub(crate) facts: Result<DeviceFacts, DeviceError>,
-}
-
-/// The GPUs of AMD on this machine; an error without HIP.
-pub(crate) fn hip_gpus_here() -> Result<Vec<HipHere>, DeviceError> {
-    let gpu = |index| {
-        let facts = Hip::open(index).map(|hip| hip.as_gpu().facts().clone());
-        HipHere { name: CalibrationTarget::Hip(index), facts }
-    };
-    Ok((0..Hip::count()?).map(gpu).collect())
+/// The GPUs of AMD on this machine, and what opening each gave; an error without HIP.
+pub(crate) fn hip_gpus_here() -> Result<Vec<Result<DeviceFacts, DeviceError>>, DeviceError> {
+    let facts = |index| Hip::open(index).map(|hip| hip.as_gpu().facts().clone());
+    Ok((0..Hip::count()?).map(facts).collect())
 }
 
 /// Version of the vendor's library here, `12.6.3`.

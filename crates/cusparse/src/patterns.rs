@@ -7,20 +7,26 @@ use crate::source::Source;
 use crate::totals::Totals;
 use crate::worker;
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, DefaultHasher};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 /// Patterns that are kept. Programs that make new ones all the time would else fill the memory.
 const MOST: usize = 1024;
 
+/// A table that can be made before the program runs: its keys are no one's choice, and need no random numbers.
+type Table<K, V> = HashMap<K, V, BuildHasherDefault<DefaultHasher>>;
+
 /// By addresses and sizes.
-static PATTERNS: RwLock<Option<HashMap<Key, Arc<Pattern>>>> = RwLock::new(None);
+static PATTERNS: RwLock<Table<Key, Arc<Pattern>>> =
+    RwLock::new(Table::with_hasher(BuildHasherDefault::new()));
 /// By the address of the descriptor.
-static PREPROCESSED: RwLock<Option<HashMap<usize, Preprocessed>>> = RwLock::new(None);
+static PREPROCESSED: RwLock<Table<usize, Preprocessed>> =
+    RwLock::new(Table::with_hasher(BuildHasherDefault::new()));
 /// Number of the latter: most programs have none.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 /// By the address of a description or a plan of `cusparseSpMVOp`.
-static PLANS: RwLock<Option<HashMap<usize, Planned>>> = RwLock::new(None);
+static PLANS: RwLock<Table<usize, Planned>> = RwLock::new(Table::with_hasher(BuildHasherDefault::new()));
 /// Totals of all patterns so far, for the report.
 static TOTALS: Mutex<Vec<Arc<Totals>>> = Mutex::new(Vec::new());
 
@@ -45,10 +51,9 @@ pub(crate) struct Planned {
 pub(crate) fn of(call: &Call, product: &Product) -> Arc<Pattern> {
     if COUNT.load(Ordering::Acquire) > 0 {
         let known = PREPROCESSED.read().unwrap_or_else(PoisonError::into_inner);
-        let found = known.as_ref().and_then(|known| known.get(&(call.matrix as usize)));
         let is_active =
             |one: &&Preprocessed| one.buffer == call.buffer as usize && one.pattern.source.key == product.key;
-        if let Some(found) = found.filter(is_active) {
+        if let Some(found) = known.get(&(call.matrix as usize)).filter(is_active) {
             return Arc::clone(&found.pattern);
         }
     }
@@ -57,15 +62,11 @@ pub(crate) fn of(call: &Call, product: &Product) -> Arc<Pattern> {
 
 /// The pattern of a product of which nothing is promised.
 fn by_addresses(product: &Product) -> Arc<Pattern> {
-    let found = {
-        let known = PATTERNS.read().unwrap_or_else(PoisonError::into_inner);
-        known.as_ref().and_then(|known| known.get(&product.key).cloned())
-    };
+    let found = PATTERNS.read().unwrap_or_else(PoisonError::into_inner).get(&product.key).cloned();
     match found {
         Some(pattern) if !pattern.is_due_for_review() => pattern,
         _ => {
             let mut known = PATTERNS.write().unwrap_or_else(PoisonError::into_inner);
-            let known = known.get_or_insert_default();
             let before = known.get(&product.key);
             // Another thread was here first.
             if let Some(pattern) = before.filter(|pattern| !pattern.is_due_for_review()) {
@@ -115,22 +116,19 @@ fn that_stays(key: Key) -> Option<Arc<Pattern>> {
 /// A description for `cusparseSpMVOp` was made of the matrix behind a descriptor.
 pub(crate) fn described(description: usize, descriptor: usize, matrix: Matrix) {
     let one = Planned { descriptor, matrix, pattern: None };
-    let mut known = PLANS.write().unwrap_or_else(PoisonError::into_inner);
-    known.get_or_insert_default().insert(description, one);
+    PLANS.write().unwrap_or_else(PoisonError::into_inner).insert(description, one);
 }
 
 /// A plan without an epilogue was made of a description.
 pub(crate) fn planned(plan: usize, description: usize) {
     let Some(found) = plan_at(description) else { return };
     let pattern = that_stays(found.matrix.key);
-    let mut known = PLANS.write().unwrap_or_else(PoisonError::into_inner);
-    known.get_or_insert_default().insert(plan, Planned { pattern, ..found });
+    PLANS.write().unwrap_or_else(PoisonError::into_inner).insert(plan, Planned { pattern, ..found });
 }
 
 /// What is known of a plan or a description.
 pub(crate) fn plan_at(address: usize) -> Option<Planned> {
-    let known = PLANS.read().unwrap_or_else(PoisonError::into_inner);
-    known.as_ref().and_then(|known| known.get(&address).cloned())
+    PLANS.read().unwrap_or_else(PoisonError::into_inner).get(&address).cloned()
 }
 
 /// The pattern of a product with a plan.
@@ -145,18 +143,13 @@ pub(crate) fn forget_plans(plan_or_descriptor: usize) {
         return;
     }
     let of_it = |at: usize, plan: &Planned| at == plan_or_descriptor || plan.descriptor == plan_or_descriptor;
-    {
-        let known = PLANS.read().unwrap_or_else(PoisonError::into_inner);
-        if !known.iter().flatten().any(|(at, plan)| of_it(*at, plan)) {
-            return;
-        }
+    let known = PLANS.read().unwrap_or_else(PoisonError::into_inner);
+    if !known.iter().any(|(at, plan)| of_it(*at, plan)) {
+        return;
     }
+    drop(known);
     let mut known = PLANS.write().unwrap_or_else(PoisonError::into_inner);
-    let found: Vec<Planned> = known
-        .iter_mut()
-        .flat_map(|known| known.extract_if(|at, plan| of_it(*at, plan)))
-        .map(|(_, plan)| plan)
-        .collect();
+    let found: Vec<Planned> = known.extract_if(|at, plan| of_it(*at, plan)).map(|(_, plan)| plan).collect();
     drop(known);
     for plan in &found {
         plan.pattern.iter().for_each(|pattern| pattern.source.leave());
@@ -177,7 +170,6 @@ pub(crate) fn forget(matrix: usize) {
 fn replace(matrix: usize, new: Option<Preprocessed>) {
     let found = {
         let mut known = PREPROCESSED.write().unwrap_or_else(PoisonError::into_inner);
-        let known = known.get_or_insert_default();
         let found = match new {
             Some(new) => known.insert(matrix, new),
             None => known.remove(&matrix),

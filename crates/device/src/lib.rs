@@ -48,7 +48,7 @@ pub use epilogue::{DeviceOperands, DeviceScalar, HostOperands};
 pub use error::{DeviceError, VendorName};
 pub use load::{LoadRequest, OwnRequest};
 pub use partition::{Partition, PartitionError};
-pub use product::{LoadedEpilogue, Product, check_product};
+pub use product::{DeviceVectors, EpilogueVectors, LoadedEpilogue, Product, check_product};
 pub use resident::{DeviceCsr, DeviceIndices, DeviceSlice, DeviceSliceMut, Stream};
 
 use sparsight_kernels::{BenchmarkMatrix, Candidate, DeviceFacts, Format, Kernel, Vendor};

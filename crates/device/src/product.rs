@@ -5,6 +5,36 @@ use crate::{DeviceError, DeviceOperands, DeviceSlice, DeviceSliceMut, HostOperan
 use sparsight_kernels::Epilogue;
 use sparsight_matrix::{Csr, Format, Reference, Scalar};
 
+/// Vectors of a product y = alpha A x + beta y on a device, and where it is queued.
+#[derive(Debug)]
+pub struct DeviceVectors<'a, T> {
+    /// Factor of A x.
+    pub alpha: f64,
+    /// An entry a column.
+    pub x: DeviceSlice<'a, T>,
+    /// Factor of y as it was.
+    pub beta: f64,
+    /// An entry a row.
+    pub y: DeviceSliceMut<'a, T>,
+    /// Stream, the device's own for `None`.
+    pub stream: Option<Stream<'a>>,
+}
+
+/// Vectors of a product with an epilogue on a device, and where it is queued.
+#[derive(Debug)]
+pub struct EpilogueVectors<'a, T> {
+    /// An entry a column.
+    pub x: DeviceSlice<'a, T>,
+    /// An entry a row.
+    pub y: DeviceSliceMut<'a, T>,
+    /// Vectors, outputs and scalars of the epilogue.
+    pub operands: DeviceOperands<'a, T>,
+    /// Room for the dot products; `None` if there are none.
+    pub dots: Option<DeviceSliceMut<'a, f64>>,
+    /// Stream, the device's own for `None`.
+    pub stream: Option<Stream<'a>>,
+}
+
 /// y = alpha A x + beta y with the row blocks of a [`Partition`](crate::Partition), each in its format.
 ///
 /// With `beta = 0`, y is not read: it may hold anything. After the first product of a kind, products allocate
@@ -27,19 +57,12 @@ pub trait Product<T: Scalar>: Send + Sync {
     /// [`DeviceError::Length`] if x has not one entry a column or y not one a row; a failed call.
     fn multiply(&self, alpha: f64, x: &[T], beta: f64, y: &mut [T]) -> Result<(), DeviceError>;
 
-    /// The product with x and y on the device, queued in `stream`, else in the device's own; it does not wait.
+    /// The product with x and y on the device, queued there; it does not wait.
     ///
     /// # Errors
     /// As [`Product::multiply`]; [`DeviceError::NoDeviceVectors`] if the device works in the host's memory,
     /// [`DeviceError::OtherDevice`] if a vector is known to lie elsewhere.
-    fn multiply_on_device(
-        &self,
-        _alpha: f64,
-        _x: DeviceSlice<'_, T>,
-        _beta: f64,
-        _y: DeviceSliceMut<'_, T>,
-        _stream: Option<Stream<'_>>,
-    ) -> Result<(), DeviceError> {
+    fn multiply_on_device(&self, _vectors: DeviceVectors<'_, T>) -> Result<(), DeviceError> {
         Err(DeviceError::NoDeviceVectors)
     }
 
@@ -119,19 +142,14 @@ pub trait LoadedEpilogue<T: Scalar>: Send + Sync {
         dots: &mut [f64],
     ) -> Result<(), DeviceError>;
 
-    /// The product with all vectors on the device, queued in `stream`, else in the device's own; it does not wait. `dots`: room for the
-    /// dot products, `None` if there are none.
+    /// The product with all vectors on the device, queued there; it does not wait.
     ///
     /// # Errors
     /// As [`LoadedEpilogue::multiply`]; [`DeviceError::NoDeviceVectors`], [`DeviceError::OtherDevice`].
     fn multiply_on_device(
         &self,
         _product: &dyn Product<T>,
-        _x: DeviceSlice<'_, T>,
-        _y: DeviceSliceMut<'_, T>,
-        _operands: DeviceOperands<'_, T>,
-        _dots: Option<DeviceSliceMut<'_, f64>>,
-        _stream: Option<Stream<'_>>,
+        _vectors: EpilogueVectors<'_, T>,
     ) -> Result<(), DeviceError> {
         Err(DeviceError::NoDeviceVectors)
     }

@@ -6,115 +6,72 @@ use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use sparsight::bindings::LocalDevice;
 use sparsight::calibrate::{
-    CALIBRATION_BUDGET, CPU_CALIBRATION_MATRICES, CalibrationTarget, Event, calibrated_profile,
+    CALIBRATION_BUDGET, CPU_CALIBRATION_MATRICES, CalibrationTarget, Event, OpenDevice, calibrated_profile,
     cpu_calibration_folder, may_calibrate,
 };
-use sparsight::device::cpu::Cpu;
+use sparsight::device::DeviceError;
 use sparsight::device::cuda::{self, Cuda, Identity, Nccl};
-use sparsight::device::gpu::{ConvertOn, GpuDevice, Link};
-use sparsight::device::hip::Hip;
-use sparsight::device::{Device, DeviceError};
-use sparsight::matrix::{Dtype, Scalar};
+use sparsight::device::gpu::{GpuDevice, Link};
+use sparsight::matrix::Dtype;
 use sparsight::{Error, Profile};
 use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::path::PathBuf;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// An open device for products.
-pub(crate) enum Opened {
-    Cpu(Arc<Cpu>),
-    Cuda(usize, Cuda),
-    /// Vectors of the host alone: what other packages have on a GPU of AMD is not taken yet.
-    Hip(usize, Hip),
+pub(crate) struct Opened {
+    here: LocalDevice,
+    pub(crate) device: Arc<OpenDevice>,
 }
 
 impl Opened {
     pub(crate) fn open(name: &str) -> Result<Self, Failure> {
-        let index = match LocalDevice::named(name) {
-            Some(LocalDevice::Cpu) => return Ok(Self::Cpu(Arc::clone(processor()))),
-            Some(LocalDevice::Gpu(index)) => index,
-            Some(LocalDevice::Hip(index)) => return Ok(Self::Hip(index, hip_gpu(index)?)),
-            None => {
-                let failure = Failure::new(Kind::NoGpu, format!("'{name}' is no device of this machine"));
-                return Err(
-                    failure.hinted("devices are \"cpu\", \"cuda\", \"cuda:N\", \"hip\" and \"hip:N\"")
-                );
-            }
-        };
-        Ok(Self::Cuda(index, gpu(index)?))
+        let here = LocalDevice::named(name).ok_or_else(|| {
+            Failure::new(Kind::NoGpu, format!("'{name}' is no device of this machine"))
+                .hinted("devices are \"cpu\", \"cuda\", \"cuda:N\", \"hip\" and \"hip:N\"")
+        })?;
+        Ok(Self { here, device: opened(here)? })
     }
 
-    pub(crate) fn of<T: Scalar>(&self) -> &dyn Device<T> {
-        match self {
-            Self::Cpu(cpu) => cpu.as_ref(),
-            Self::Cuda(_, gpu) => gpu,
-            Self::Hip(_, gpu) => gpu.as_gpu(),
-        }
-    }
-
-    /// Waits for everything that is queued there; nothing is on a CPU.
-    pub(crate) fn wait(&self) -> Result<(), Failure> {
-        match self {
-            Self::Cpu(_) => Ok(()),
-            Self::Cuda(_, gpu) => Ok(gpu.wait_for_all()?),
-            Self::Hip(_, gpu) => Ok(gpu.wait_for_all()?),
-        }
-    }
-
-    /// Number of the GPU whose vectors it takes; `None` where it takes those of the host alone.
+    /// Number of the GPU whose vectors it takes; `None` where it takes those of the host alone: what other packages have on a GPU of AMD is
+    /// not taken yet.
     pub(crate) fn index(&self) -> Option<usize> {
-        match self {
-            Self::Cpu(_) | Self::Hip(..) => None,
-            Self::Cuda(index, _) => Some(*index),
+        match self.here {
+            LocalDevice::Cpu | LocalDevice::Hip(_) => None,
+            LocalDevice::Gpu(index) => Some(index),
         }
     }
 
     /// `cpu`, `cuda:0`, `hip:0`.
     pub(crate) fn name(&self) -> String {
-        match self {
-            Self::Cpu(_) => "cpu".to_owned(),
-            Self::Cuda(index, _) => format!("cuda:{index}"),
-            Self::Hip(index, _) => format!("hip:{index}"),
-        }
+        CalibrationTarget::from(self.here).to_string()
     }
 }
 
-/// This machine's processor.
-pub(crate) fn processor() -> &'static Arc<Cpu> {
-    static CPU: LazyLock<Arc<Cpu>> = LazyLock::new(|| Arc::new(Cpu::new()));
-    &CPU
-}
-
-/// The GPU with that number, opened when it is first asked for.
-fn gpu(index: usize) -> Result<Cuda, Failure> {
-    static GPUS: Mutex<BTreeMap<usize, Cuda>> = Mutex::new(BTreeMap::new());
-    let mut gpus = GPUS.lock().unwrap_or_else(PoisonError::into_inner);
+/// That device, opened when it is first asked for.
+fn opened(here: LocalDevice) -> Result<Arc<OpenDevice>, Failure> {
+    static OPEN: Mutex<BTreeMap<LocalDevice, Arc<OpenDevice>>> = Mutex::new(BTreeMap::new());
+    let mut all = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
     // One that the program has reset since is opened again.
-    if let Some(gpu) = gpus.get(&index).filter(|gpu| !gpu.was_reset()) {
-        return Ok(gpu.clone());
+    if let Some(device) = all.get(&here).filter(|device| !device.was_reset()) {
+        return Ok(Arc::clone(device));
     }
-    let mut gpu = Cuda::open_without_rates(index)?;
     // Where its profile knows from which size on the GPU converts faster.
-    let known = of_gpu(&gpu.facts().name)?.and_then(|profile| profile.device.converts_from_nnz);
-    if let Some(from) = known {
-        gpu.convert_on(ConvertOn::From(from));
-    }
-    gpus.insert(index, gpu.clone());
-    Ok(gpu)
+    let converts_from =
+        |gpu: &str| Ok::<_, Failure>(of_gpu(gpu)?.and_then(|profile| profile.device.converts_from_nnz));
+    let device = Arc::new(OpenDevice::for_products(here, converts_from)?);
+    all.insert(here, Arc::clone(&device));
+    Ok(device)
 }
 
-/// The GPU of AMD with that number, opened when it is first asked for.
-fn hip_gpu(index: usize) -> Result<Hip, Failure> {
-    static GPUS: Mutex<BTreeMap<usize, Hip>> = Mutex::new(BTreeMap::new());
-    let mut gpus = GPUS.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(gpu) = gpus.get(&index) {
-        return Ok(gpu.clone());
+/// The GPU with that number.
+fn gpu(index: usize) -> Result<Cuda, Failure> {
+    match &*opened(LocalDevice::Gpu(index))? {
+        OpenDevice::Gpu(gpu) => Ok(Cuda::clone(gpu)),
+        OpenDevice::Processor(_) | OpenDevice::Hip(_) => unreachable!("a GPU of NVIDIA is opened as such"),
     }
-    let gpu = Hip::open_without_rates(index)?;
-    gpus.insert(index, gpu.clone());
-    Ok(gpu)
 }
 
 /// Time limit for waiting for other processes, now and in products. Chosen: that of the library for GPUs of one process.
@@ -221,7 +178,8 @@ const AT_HAND: &str = " at hand";
 
 /// Calibration of this processor.
 pub(crate) fn of_processor() -> Result<Option<Arc<Profile>>, Failure> {
-    let facts = processor().facts();
+    let processor = opened(LocalDevice::Cpu)?;
+    let facts = processor.facts();
     let Some(path) = cpu_calibration_folder(facts) else { return Ok(None) };
     let read = || Dtype::ALL.into_iter().find_map(|dtype| Profile::of_calibrated_cpu(facts, dtype));
     Ok(kept(path.display().to_string(), || Ok(read()))?)
@@ -343,9 +301,8 @@ pub(crate) fn calibrate(
     unasked: bool,
 ) -> PyResult<(String, Option<String>)> {
     let target = match LocalDevice::named(device) {
-        Some(LocalDevice::Gpu(index)) => CalibrationTarget::Gpu(index),
-        Some(LocalDevice::Cpu) => CalibrationTarget::Processor,
         Some(LocalDevice::Hip(_)) => return Err(no_hip_profile(device).into()),
+        Some(here) => here,
         None => {
             let failure = Failure::new(Kind::NoGpu, format!("'{device}' is no device of this machine"));
             return Err(failure.hinted("give \"cuda:0\" to \"cuda:N\", or \"cpu\"").into());
@@ -354,7 +311,7 @@ pub(crate) fn calibrate(
     let mut watch = Watch { before, points: 0, interrupted: None };
     let made = forked::work(py, || {
         let mut watcher = |event: Event<'_>| watch.saw(event);
-        calibrated_profile(target, &Dtype::ALL, 0, !unasked, &mut watcher).map(keep_calibration)
+        calibrated_profile(target.into(), &Dtype::ALL, 0, !unasked, &mut watcher).map(keep_calibration)
     })?;
     match watch.interrupted {
         Some(error) => Err(error),

@@ -3,8 +3,8 @@
 use crate::addresses::{self, At};
 use crate::buffers::{Held, Value};
 use crate::failure::{Failure, Kind, READ_ONLY, SHARED};
-use crate::forked;
-use crate::prepared::{AnyPrepared, Prepared, freed, stream};
+use crate::freeable::Freeable;
+use crate::prepared::{AnyPrepared, Prepared, stream};
 use crate::typed::{Typed, map_typed, with_typed};
 use pyo3::prelude::*;
 use sparsight::Error;
@@ -12,7 +12,6 @@ use sparsight::device::{
     DeviceError, DeviceOperands, DeviceScalar, DeviceSlice, DeviceSliceMut, HostOperands,
 };
 use sparsight::kernels::Epilogue;
-use std::sync::{PoisonError, RwLock};
 
 /// A product with an epilogue of either value type.
 type AnyProduct = Typed<sparsight::run::EpilogueProduct<f32>, sparsight::run::EpilogueProduct<f64>>;
@@ -20,8 +19,7 @@ type AnyProduct = Typed<sparsight::run::EpilogueProduct<f32>, sparsight::run::Ep
 /// A prepared matrix with an epilogue. Several threads may multiply with it.
 #[pyclass(frozen, module = "sparsight._core")]
 pub(crate) struct EpilogueProduct {
-    /// `None` after `free`.
-    product: RwLock<Option<AnyProduct>>,
+    product: Freeable<AnyProduct>,
     /// Value type of the vectors: known without the lock.
     is_single: bool,
     /// True if everything is done in the launches of the product; else a launch behind it reads the sums and writes y.
@@ -41,7 +39,7 @@ pub(crate) fn with_epilogue(
     line: &str,
     named: Named,
 ) -> PyResult<EpilogueProduct> {
-    prepared.with(py, |prepared| load(prepared, line, &named))
+    prepared.product.with(py, |prepared| load(prepared, line, &named))
 }
 
 fn texts(all: &[String]) -> Vec<&str> {
@@ -69,7 +67,7 @@ fn load(prepared: &AnyPrepared, line: &str, named: &Named) -> Result<EpiloguePro
     let product = map_typed!(prepared, prepared => prepared.with_epilogue(&epilogue).map_err(loaded)?);
     let is_in_launch = with_typed!(&product, product => product.is_in_launch());
     let is_single = matches!(product, Typed::F32(_));
-    Ok(EpilogueProduct { product: RwLock::new(Some(product)), is_single, is_in_launch })
+    Ok(EpilogueProduct { product: Freeable::new(product), is_single, is_in_launch })
 }
 
 /// A scalar: a number, or the address of a float64 on the GPU.
@@ -79,27 +77,6 @@ pub(crate) enum Scalar {
     Number(f64),
     #[pyo3(transparent)]
     At((u64,)),
-}
-
-impl EpilogueProduct {
-    fn with<R: Send>(
-        &self,
-        py: Python<'_>,
-        work: impl FnOnce(&AnyProduct) -> Result<R, Failure> + Send,
-    ) -> PyResult<R> {
-        let done = forked::work(py, || {
-            let product = self.product.read().unwrap_or_else(PoisonError::into_inner);
-            work(product.as_ref().ok_or_else(freed)?)
-        })?;
-        Ok(done?)
-    }
-}
-
-/// As for products without an epilogue.
-impl Drop for EpilogueProduct {
-    fn drop(&mut self) {
-        forked::give_back(self.product.get_mut().unwrap_or_else(PoisonError::into_inner).take());
-    }
 }
 
 /// Arrays of the host, held while they are read and written.
@@ -246,7 +223,7 @@ impl EpilogueProduct {
         } else {
             Typed::F64(OnHost::<f64>::of([x, y], operands, dots.as_ref())?)
         };
-        self.with(py, |product| {
+        self.product.with(py, |product| {
             with_typed!(product.as_ref().with(held.as_mut())?, (product, held) => held.multiply(product, &scalars))
         })
     }
@@ -265,7 +242,7 @@ impl EpilogueProduct {
         dots: Option<At>,
         stream_handle: Option<usize>,
     ) -> PyResult<()> {
-        self.with(py, |product| {
+        self.product.with(py, |product| {
             with_typed!(product, product => {
                 queue(product, (x, y), (&vectors, &outputs), &scalars, dots, stream_handle)
             })
@@ -274,10 +251,6 @@ impl EpilogueProduct {
 
     /// Gives its memory back now. In a forked process it is the parent's, and stays.
     fn free(&self, py: Python<'_>) {
-        if !sparsight::bindings::is_child() {
-            py.detach(|| {
-                self.product.write().unwrap_or_else(PoisonError::into_inner).take();
-            });
-        }
+        self.product.free(py);
     }
 }

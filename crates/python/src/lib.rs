@@ -16,6 +16,7 @@ mod epilogue;
 mod failure;
 mod file_object;
 mod forked;
+mod freeable;
 mod linked;
 mod matrix;
 mod on_gpus;

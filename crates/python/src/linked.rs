@@ -4,9 +4,9 @@
 use crate::advice::Advice;
 use crate::failure::Failure;
 use crate::forked;
+use crate::freeable::freed;
 use crate::on_gpus::Parts;
 use crate::pieces::Piecewise;
-use crate::prepared::freed;
 use pyo3::prelude::*;
 use sparsight::Advisor;
 use sparsight::answer::OnGpus;

@@ -6,18 +6,18 @@ use crate::buffers::{Value, Values, Vectors};
 use crate::devices::{self, Opened};
 use crate::failure::{Failure, Kind};
 use crate::forked;
+use crate::freeable::Freeable;
 use crate::matrix::{Matrix, dtype_of};
 use crate::typed::{Typed, map_typed, of_dtype, with_typed};
 use pyo3::prelude::*;
 use sparsight::bench::Bench;
+use sparsight::calibrate::OpenDevice;
 use sparsight::device::timing::StoppingRule;
 use sparsight::device::{DeviceError, Stream};
 use sparsight::matrix::{Csr, Dtype};
 use sparsight::run::Tries;
 use sparsight::{Objective, fastest};
 use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{PoisonError, RwLock};
 
 /// A prepared matrix of either value type.
 pub(crate) type AnyPrepared = Typed<sparsight::Prepared<f32>, sparsight::Prepared<f64>>;
@@ -25,10 +25,8 @@ pub(crate) type AnyPrepared = Typed<sparsight::Prepared<f32>, sparsight::Prepare
 /// A matrix on a device. Several threads may multiply with it.
 #[pyclass(frozen, module = "sparsight._core")]
 pub(crate) struct Prepared {
-    /// `None` after `free`.
-    product: RwLock<Option<AnyPrepared>>,
-    is_freed: AtomicBool,
-    device: Opened,
+    pub(crate) product: Freeable<AnyPrepared>,
+    opened: Opened,
     /// Id of the candidate that runs.
     #[pyo3(get)]
     candidate: String,
@@ -43,59 +41,17 @@ pub(crate) struct Prepared {
     preparation_s: f64,
 }
 
-pub(crate) fn freed() -> Failure {
-    Failure::new(Kind::SparsightError, "the operator was freed").hinted("prepare the plan again")
-}
-
 impl Prepared {
     pub(crate) fn new(
         product: AnyPrepared,
-        device: Opened,
+        opened: Opened,
         candidate: String,
         measured_s: Option<f64>,
     ) -> Self {
         let (memory_bytes, preparation_s) =
             with_typed!(&product, p => (p.memory_bytes(), p.preparation().total().0));
-        let (product, is_freed) = (RwLock::new(Some(product)), AtomicBool::new(false));
-        Self { product, is_freed, device, candidate, measured_s, memory_bytes, preparation_s }
-    }
-
-    pub(crate) fn with<R>(
-        &self,
-        py: Python<'_>,
-        work: impl FnOnce(&AnyPrepared) -> Result<R, Failure> + Send,
-    ) -> PyResult<R>
-    where
-        R: Send,
-    {
-        let done = forked::work(py, || {
-            let product = self.product.read().unwrap_or_else(PoisonError::into_inner);
-            work(product.as_ref().ok_or_else(freed)?)
-        })?;
-        Ok(done?)
-    }
-
-    fn change(
-        &self,
-        py: Python<'_>,
-        work: impl FnOnce(&mut AnyPrepared) -> Result<(), Failure> + Send,
-    ) -> PyResult<()> {
-        let done = forked::work(py, || {
-            let mut product = self.product.write().unwrap_or_else(PoisonError::into_inner);
-            let product = product.as_mut().ok_or_else(freed)?;
-            // Products may be under way in any stream, and the caller that queues the next one does not know of this.
-            self.device.wait()?;
-            work(product)?;
-            self.device.wait()
-        })?;
-        Ok(done?)
-    }
-}
-
-/// Memory of a GPU is given back when what uses it has ended: other threads go on meanwhile.
-impl Drop for Prepared {
-    fn drop(&mut self) {
-        forked::give_back(self.product.get_mut().unwrap_or_else(PoisonError::into_inner).take());
+        let product = Freeable::new(product);
+        Self { product, opened, candidate, measured_s, memory_bytes, preparation_s }
     }
 }
 
@@ -121,13 +77,13 @@ impl Prepared {
     /// `cpu`, `cuda:0`, `hip:0`.
     #[getter]
     fn device(&self) -> String {
-        self.device.name()
+        self.opened.name()
     }
 
     /// Number of the GPU whose vectors it takes, None where it takes those of the host alone.
     #[getter]
     fn index(&self) -> Option<usize> {
-        self.device.index()
+        self.opened.index()
     }
 
     /// y = alpha A x + beta y with arrays of the host.
@@ -140,7 +96,7 @@ impl Prepared {
         beta: f64,
     ) -> PyResult<()> {
         let mut vectors = Vectors::of(x, y)?;
-        self.with(py, |product| {
+        self.product.with(py, |product| {
             with_typed!(product.as_ref().with(vectors.as_mut())?, (product, (x, y)) => {
                 // SAFETY: taken to be written, and shares nothing with x.
                 let y = unsafe { y.entries_mut() };
@@ -163,7 +119,7 @@ impl Prepared {
         stream_handle: Option<usize>,
     ) -> PyResult<()> {
         let vectors = ((x, x_len), (y, y_len));
-        self.with(
+        self.product.with(
             py,
             |product| with_typed!(product, p => queue(p, (alpha, beta), vectors, stream(stream_handle))),
         )
@@ -172,7 +128,7 @@ impl Prepared {
     /// Replaces the values from an array of the host: after all that is queued on the GPU, and waited for.
     fn update_host(&self, py: Python<'_>, values: &Bound<'_, PyAny>) -> PyResult<()> {
         let values = Values::read("values", values)?;
-        self.change(py, |product| {
+        self.product.change(py, &self.opened.device, |product| {
             let both = product.as_mut().with(values.as_ref())?;
             Ok(with_typed!(both, (product, values) => product.update_values(values.entries()))?)
         })
@@ -180,7 +136,7 @@ impl Prepared {
 
     /// Replaces the values from an address on the GPU, likewise.
     fn update_on_device(&self, py: Python<'_>, values: u64, len: usize) -> PyResult<()> {
-        self.change(py, |product| {
+        self.product.change(py, &self.opened.device, |product| {
             with_typed!(product, p => {
                 let values = addresses::read("values", (values, len))?;
                 Ok(p.update_values_on_device(values, None)?)
@@ -190,30 +146,25 @@ impl Prepared {
 
     /// Waits for everything that is queued on its GPU.
     fn wait(&self, py: Python<'_>) -> PyResult<()> {
-        Ok(forked::work(py, || self.device.wait())??)
+        Ok(forked::work(py, || self.opened.device.wait_for_all().map_err(Failure::from))??)
     }
 
     /// Gives its memory back now. Waits for what is queued. In a forked process it is the parent's, and stays.
     fn free(&self, py: Python<'_>) {
-        self.is_freed.store(true, Ordering::Relaxed);
-        if !sparsight::bindings::is_child() {
-            py.detach(|| {
-                self.product.write().unwrap_or_else(PoisonError::into_inner).take();
-            });
-        }
+        self.product.free(py);
     }
 
     /// True if `free` was called.
     #[getter]
     fn is_freed(&self) -> bool {
-        self.is_freed.load(Ordering::Relaxed)
+        self.product.is_freed()
     }
 }
 
 /// Request beside the matrix.
 struct Wanted<'a> {
     matrix: &'a Matrix,
-    device: &'a Opened,
+    device: &'a OpenDevice,
     candidate: Option<&'a str>,
     tries: Tries,
     updates: bool,
@@ -224,7 +175,7 @@ type Made<T> = (sparsight::Prepared<T>, (String, Option<f64>));
 
 /// The ranking for the processor, where that is wanted and the advice is for a GPU.
 fn of_processor(advice: &Advice, wanted: &Wanted<'_>) -> Result<Option<sparsight::Advice>, Failure> {
-    let Opened::Cpu(cpu) = wanted.device else { return Ok(None) };
+    let OpenDevice::Processor(cpu) = wanted.device else { return Ok(None) };
     if !advice.ranking.kind.is_gpu() {
         return Ok(None);
     }
@@ -300,11 +251,11 @@ pub(crate) fn prepare(
                 DeviceError::Interrupted
             })
         };
-        let device = Opened::open(device)?;
-        let wanted = Wanted { matrix, device: &device, candidate, tries, updates };
+        let opened = Opened::open(device)?;
+        let wanted = Wanted { matrix, device: &opened.device, candidate, tries, updates };
         let made = map_typed!(&matrix.csr, a => make(a, advice, &wanted, &mut go_on)?);
         let (product, (candidate, measured_s)) = made.split();
-        Ok::<_, Failure>(Prepared::new(product, device, candidate, measured_s))
+        Ok::<_, Failure>(Prepared::new(product, opened, candidate, measured_s))
     })?;
     match interrupted {
         Some(error) => Err(error),
@@ -316,9 +267,9 @@ pub(crate) fn prepare(
 #[pyfunction]
 pub(crate) fn prepare_identity(py: Python<'_>, rows: usize, device: &str, dtype: &str) -> PyResult<Prepared> {
     let made = forked::work(py, || {
-        let (device, dtype) = (Opened::open(device)?, dtype_of(dtype)?);
-        let product = of_dtype!(dtype => sparsight::Prepared::identity(device.of(), rows)?);
-        Ok::<_, Failure>(Prepared::new(product, device, "identity".to_owned(), None))
+        let (opened, dtype) = (Opened::open(device)?, dtype_of(dtype)?);
+        let product = of_dtype!(dtype => sparsight::Prepared::identity(opened.device.of(), rows)?);
+        Ok::<_, Failure>(Prepared::new(product, opened, "identity".to_owned(), None))
     })?;
     Ok(made?)
 }

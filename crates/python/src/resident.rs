@@ -10,12 +10,13 @@ use crate::matrix::Matrix;
 use crate::prepared::Prepared;
 use crate::typed::map_typed;
 use pyo3::prelude::*;
+use sparsight::calibrate::OpenDevice;
 use sparsight::device::DeviceCsr;
 use sparsight::matrix::Csr;
 
 /// Request beside the matrix.
 struct Wanted<'a> {
-    device: &'a Opened,
+    device: &'a OpenDevice,
     candidate: Option<&'a str>,
     updates: bool,
 }
@@ -67,14 +68,14 @@ pub(crate) fn prepare_resident(
     values: At,
 ) -> PyResult<Prepared> {
     let made = forked::work(py, || {
-        let device = Opened::open(device)?;
+        let opened = Opened::open(device)?;
         // The stream in which the arrays were written is unknown.
-        device.wait()?;
-        let wanted = Wanted { device: &device, candidate, updates };
+        opened.device.wait_for_all()?;
+        let wanted = Wanted { device: &opened.device, candidate, updates };
         let arrays = (indptr, indices, values);
         let made = map_typed!(&matrix.csr, pattern => make(pattern, advice, &wanted, arrays)?);
         let (product, candidate) = made.split();
-        Ok::<_, Failure>(Prepared::new(product, device, candidate, None))
+        Ok::<_, Failure>(Prepared::new(product, opened, candidate, None))
     })?;
     Ok(made?)
 }

@@ -1,7 +1,7 @@
 //! `sparsight devices`: what is here, and with `--report` whether it computes what it should.
 
 use crate::context::Context;
-use crate::device_choice::{GpuHere, HipHere, LinkedGpus, gpus_here, hip_gpus_here, nvrtc, vendors_library};
+use crate::device_choice::{GpuHere, LinkedGpus, gpus_here, hip_gpus_here, nvrtc, vendors_library};
 use crate::failure::{Exit, Failure};
 use crate::table::Table;
 use crate::text::{BOLD, described};
@@ -63,7 +63,8 @@ impl Args {
         }
         match hip_gpus_here() {
             Ok(gpus) => {
-                for HipHere { name, facts } in gpus {
+                for (index, facts) in gpus.into_iter().enumerate() {
+                    let name = CalibrationTarget::Hip(index);
                     match facts {
                         Ok(facts) => {
                             let id = name.to_string();

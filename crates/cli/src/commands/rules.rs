@@ -4,8 +4,10 @@ use crate::context::Context;
 use crate::failure::{Exit, Failure};
 use crate::name_prefixes::NamePrefixes;
 use crate::text::{matrices, percent, shown};
+use serde::Serialize;
 use sparsight::answer::Answer;
 use sparsight::kernels::{Candidate, catalogue_on};
+use sparsight::matrix::display_as_serialized;
 use sparsight::profile::{Missing, ProfileFolder};
 use sparsight::records::CorpusRecord;
 use sparsight::{Error, Profile};
@@ -77,22 +79,17 @@ impl FromStr for Form {
 }
 
 /// Candidates to choose from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
 enum Set {
     Cusparse,
     Csr,
     All,
 }
 
-impl Set {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Cusparse => "cusparse",
-            Self::Csr => "csr",
-            Self::All => "all",
-        }
-    }
+display_as_serialized!(Set);
 
+impl Set {
     /// Returns true if rules may choose the candidate; never for blocks and diagonals, of which row offsets tell nothing.
     fn holds(self, candidate: &Candidate) -> bool {
         let (vendors, format) = (candidate.kernel.is_vendors(), candidate.format());
@@ -133,7 +130,7 @@ impl Rules {
         let judged = judged.ok_or_else(|| Failure::input("no matrix to judge the rules by"))?;
         let date = device.provenance.date.clone();
         let heading = self.heading((&device.facts.name, &date), &learned, &judged);
-        let name = format!("{}-{}", folder.name(), self.candidates.name());
+        let name = format!("{}-{}", folder.name(), self.candidates);
         let text = learned.text(self.format.language(), &name, &heading);
         let of = [folder.name(), device.facts.name.clone(), date];
         let answer = RulesAnswer::of(of, &learned, judged, text);
@@ -146,15 +143,11 @@ impl Rules {
     fn heading(&self, (device, date): (&str, &str), learned: &Learned, judged: &JudgedRules) -> String {
         let profile = shown(&self.folder.display().to_string());
         let (device, date) = (shown(device), shown(date));
-        let (set, leaves, dtype) = (self.candidates.name(), self.leaves, learned.dtype);
+        let (set, leaves, dtype) = (self.candidates, self.leaves, learned.dtype);
         let JudgedRules { seen, quality } = judged;
         let language = match self.format.language() {
             Language::Hpp => String::new(),
-            other => {
-                let name =
-                    Language::ALL.into_iter().find(|(one, _)| *one == other).map_or("", |(_, name)| name);
-                format!(" --format {name}")
-            }
+            other => format!(" --format {other}"),
         };
         let train = if self.train.is_empty() {
             String::new()

@@ -31,7 +31,7 @@ impl Cuda {
     /// # Errors
     /// A failed call.
     pub fn is_captured(stream: Stream<'_>) -> Result<bool, DeviceError> {
-        is_captured(stream.as_raw().cast())
+        is_captured(stream)
     }
 }
 
@@ -51,10 +51,10 @@ fn exchange(mut mode: CUstreamCaptureMode) -> Result<CUstreamCaptureMode, Device
 }
 
 /// Returns whether the stream is captured into a graph.
-pub(super) fn is_captured(stream: sys::CUstream) -> Result<bool, DeviceError> {
+pub(super) fn is_captured(stream: Stream<'_>) -> Result<bool, DeviceError> {
     let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
     // SAFETY: the stream is alive, and the pointer is to a live value.
-    let asked = unsafe { sys::cuStreamIsCapturing(stream, &raw mut status) };
+    let asked = unsafe { sys::cuStreamIsCapturing(stream.as_raw().cast(), &raw mut status) };
     named("cuStreamIsCapturing", asked.result())?;
     Ok(status != CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
 }

@@ -3,7 +3,7 @@
 use super::part::Part;
 use super::staging::{self, Staging};
 use crate::DeviceError;
-use crate::gpu::Memory;
+use crate::gpu::{Driver as _, Memory};
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys::{self, CUmemorytype, CUpointer_attribute as A};
 use sparsight_matrix::{Bytes, Infeasible};
@@ -139,13 +139,6 @@ impl Context {
         id_of(self.raw) == Some(self.id)
     }
 
-    /// Waits for everything queued. Failures of kernels are reported here.
-    pub(super) fn synchronize(&self) -> Result<(), DeviceError> {
-        let _entered = self.enter()?;
-        // SAFETY: the stream lives as long as `self`.
-        named("cuStreamSynchronize", unsafe { result::stream::synchronize(self.stream) })
-    }
-
     /// Copies `data` to `address` and waits for it.
     ///
     /// # Safety
@@ -179,13 +172,6 @@ impl Context {
             Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
             Err(TryLockError::WouldBlock) => None,
         }
-    }
-
-    /// Bytes of device memory: (free now, all).
-    pub(super) fn memory(&self) -> Result<(u64, u64), DeviceError> {
-        let _entered = self.enter()?;
-        let (free, total) = named("cuMemGetInfo", result::mem_get_info())?;
-        Ok((free as u64, total as u64))
     }
 
     /// A number that the driver gives for the device.
@@ -248,7 +234,7 @@ impl Memory for Context {
         // SAFETY: the memory was written before it is read, and is given back.
         let allocated = unsafe { result::malloc_sync(count) };
         if allocated.is_err_and(|e| e.0 == sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY) {
-            return Err(too_large(self.memory().map_or(0, |(free, _)| free)).into());
+            return Err(too_large(self.free_bytes().unwrap_or(0)).into());
         }
         named("cuMemAlloc", allocated)
     }
@@ -277,9 +263,8 @@ impl Memory for Context {
 
     unsafe fn zero(&self, address: u64, bytes: u64) -> Result<(), DeviceError> {
         let _entered = self.enter()?;
-        // SAFETY: as the caller promises; the stream is the context's.
-        let set = unsafe { result::memset_d8_async(address, 0, bytes as usize, self.stream) };
-        named("cuMemsetD8Async", set)?;
+        // SAFETY: as the caller promises.
+        unsafe { self.queue_zero(address, bytes, self.stream())? };
         self.synchronize()
     }
 }

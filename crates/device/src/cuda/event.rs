@@ -1,13 +1,15 @@
-//! Events: marks in a stream that the device stamps with the time.
+//! Events: marks in a stream, which other streams wait for, and which the device stamps with the time.
 
 use super::Cuda;
 use super::context::{Context, named};
+use crate::gpu::Stamp;
 use crate::{DeviceError, Stream};
-use cudarc::driver::{result, sys};
+use cudarc::driver::result;
+use cudarc::driver::sys::{self, CUevent_flags, CUevent_record_flags, CUevent_wait_flags};
 use sparsight_matrix::Seconds;
 use std::sync::Arc;
 
-/// A mark in a stream that the device stamps with the time.
+/// A mark in a stream.
 #[derive(Debug)]
 pub(super) struct Event {
     context: Arc<Context>,
@@ -20,16 +22,34 @@ unsafe impl Send for Event {}
 unsafe impl Sync for Event {}
 
 impl Event {
-    pub(super) fn new(context: &Arc<Context>) -> Result<Self, DeviceError> {
-        // The default flags: with time stamps.
-        let raw = named("cuEventCreate", result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT))?;
-        Ok(Self { context: Arc::clone(context), raw })
+    pub(super) fn new(context: &Arc<Context>, stamp: Stamp) -> Result<Self, DeviceError> {
+        let raw = result::event::create(match stamp {
+            Stamp::WithTime => CUevent_flags::CU_EVENT_DEFAULT,
+            Stamp::None => CUevent_flags::CU_EVENT_DISABLE_TIMING,
+        });
+        Ok(Self { context: Arc::clone(context), raw: named("cuEventCreate", raw)? })
     }
 
-    /// Queues the mark in a stream.
-    pub(super) fn record(&self, stream: sys::CUstream) -> Result<(), DeviceError> {
-        // SAFETY: the event is alive, and so is the stream: ours always, another's as its maker has promised.
-        named("cuEventRecord", unsafe { result::event::record(self.raw, stream) })
+    /// Queues the mark in a stream, or lets the graph do so into which it is captured.
+    pub(super) fn record(&self, stream: Stream<'_>, is_captured: bool) -> Result<(), DeviceError> {
+        let stream = stream.as_raw().cast();
+        if !is_captured {
+            // SAFETY: the event is alive, and so is the stream: ours always, another's as its maker has promised.
+            return named("cuEventRecord", unsafe { result::event::record(self.raw, stream) });
+        }
+        let flags = CUevent_record_flags::CU_EVENT_RECORD_EXTERNAL as u32;
+        // SAFETY: as above.
+        let recorded = unsafe { sys::cuEventRecordWithFlags(self.raw, stream, flags) };
+        named("cuEventRecordWithFlags", recorded.result())
+    }
+
+    /// Makes the work queued in `stream` from now on, or the graph into which it is captured, begin when the mark was reached.
+    pub(super) fn hold(&self, stream: Stream<'_>, is_captured: bool) -> Result<(), DeviceError> {
+        use CUevent_wait_flags::{CU_EVENT_WAIT_DEFAULT, CU_EVENT_WAIT_EXTERNAL};
+        let flags = if is_captured { CU_EVENT_WAIT_EXTERNAL } else { CU_EVENT_WAIT_DEFAULT };
+        // SAFETY: as above.
+        let waits = unsafe { result::stream::wait_event(stream.as_raw().cast(), self.raw, flags) };
+        named("cuStreamWaitEvent", waits)
     }
 
     /// Seconds from this mark to `end`, both of which were reached.
@@ -65,7 +85,8 @@ impl Cuda {
     pub fn stopwatch(&self) -> Result<Stopwatch, DeviceError> {
         let context = Arc::clone(&self.gpu.context);
         let _entered = context.enter()?;
-        let (begin, end) = (Event::new(&context)?, Event::new(&context)?);
+        let event = || Event::new(&context, Stamp::WithTime);
+        let (begin, end) = (event()?, event()?);
         Ok(Stopwatch { context: Arc::clone(&context), begin, end })
     }
 }
@@ -89,7 +110,7 @@ impl Stopwatch {
 
     fn record(&self, event: &Event, stream: Stream<'_>) -> Result<(), DeviceError> {
         let _entered = self.context.enter()?;
-        event.record(stream.as_raw().cast())
+        event.record(stream, false)
     }
 
     /// The time, `None` while its end was not reached.

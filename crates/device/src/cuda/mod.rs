@@ -11,8 +11,8 @@
 //! ```text
 //! context, driver, part, facts  a GPU or a part of one, opened; its attributes and rates
 //! compiler, library             NVRTC; the libraries of CUDA that are looked for
-//! module, fence, nvml           launches, order between streams, the clock
-//! event, row_lengths, capture   in streams of another library: the time between two points, row lengths, graphs
+//! module, nvml                  launches, the clock
+//! event, row_lengths, capture   order between streams; of another library: the time between two points, row lengths, graphs
 //! staging                       large uploads
 //! cusparse/, nccl/              the vendor's products; links between GPUs
 //! custom                        people's own kernels, timed as ours are
@@ -29,7 +29,6 @@ mod custom;
 mod driver;
 mod event;
 mod facts;
-mod fence;
 mod library;
 mod module;
 mod nccl;
@@ -50,8 +49,8 @@ pub use part::PartSizes;
 pub use row_lengths::{QueuedCount, RowLengthCounter, RowLengthSummary};
 
 use crate::gpu::{
-    BatchRequest, BatchTimer, ConvertOn, DeviceMatrix, Fence, Gpu, GpuDevice, Memory, Module as GpuModule,
-    Vectors, VendorProduct, available_bytes, launch_cost, measure_rates,
+    BatchRequest, BatchTimer, ConvertOn, DeviceMatrix, Driver as _, Fence, Gpu, GpuDevice, Memory,
+    Module as GpuModule, StreamFence, Vectors, VendorProduct, available_bytes, launch_cost, with_rates,
 };
 use crate::timing::{Clock, StoppingRule};
 use crate::vendor::{library_of, prepared};
@@ -61,7 +60,7 @@ use cudarc::driver::result;
 use cusparse::Library;
 use module::Module;
 use nvml::ClockReader;
-use sparsight_kernels::{BenchmarkMatrix, DeviceFacts, Format, Kernel, KernelSource, Vendor, timing_source};
+use sparsight_kernels::{BenchmarkMatrix, DeviceFacts, Format, Kernel, KernelSource, Vendor};
 use sparsight_matrix::{Csr, Dtype, Limits, Scalar, Seconds};
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -246,9 +245,7 @@ impl Cuda {
         let (timer, launch, clock) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
         let mut gpu = CudaGpu { timer, launch, library, compiler, facts, clock, context };
         if measures_rates {
-            let mut facts = gpu.facts.clone();
-            measure_rates(&mut facts, &gpu.context, gpu.timer()?)?;
-            gpu.facts = facts;
+            gpu.facts = with_rates(&gpu.facts, &gpu.context, gpu.timer()?)?;
         }
         let gpu = Arc::new(gpu);
         Ok(Self { device: GpuDevice::new(Arc::clone(&gpu) as _), gpu })
@@ -298,8 +295,7 @@ impl Cuda {
 
     /// The device's own stream, in which everything runs for which no other is named.
     pub fn stream(&self) -> Stream<'_> {
-        // SAFETY: the stream lives as long as the context, which this borrows.
-        unsafe { Stream::from_raw(self.gpu.context.stream.cast()) }
+        self.gpu.context.stream()
     }
 
     /// Waits for everything that this process has queued on the device, in all streams.
@@ -316,22 +312,14 @@ impl Cuda {
     /// # Errors
     /// [`DeviceError::Driver`].
     pub fn wait_for(&self, stream: Stream<'_>) -> Result<(), DeviceError> {
-        let _entered = self.gpu.context.enter()?;
-        // SAFETY: ours lives as long as the device, and one made from a handle was promised to live.
-        named("cuStreamSynchronize", unsafe { result::stream::synchronize(stream.as_raw().cast()) })
+        self.gpu.context.wait_for(stream)
     }
 }
 
 impl CudaGpu {
     /// What measures batches.
     fn timer(&self) -> Result<&BatchTimer<Context>, DeviceError> {
-        if let Some(timer) = self.timer.get() {
-            return Ok(timer);
-        }
-        let module = Arc::new(self.compiler.load(&self.context, &timing_source())?);
-        let (l2, multiprocessors) = (self.facts.l2_bytes, self.facts.multiprocessors);
-        let timer = BatchTimer::new(&self.context, module, l2, multiprocessors)?;
-        Ok(self.timer.get_or_init(|| timer))
+        BatchTimer::kept(&self.timer, &self.context, &self.facts, |source| self.load(source))
     }
 }
 
@@ -345,8 +333,7 @@ impl Gpu for CudaGpu {
     }
 
     fn available_bytes(&self) -> u64 {
-        let free = self.context.memory().map_or(0, |(free, _)| free);
-        available_bytes(free, self.facts.l2_bytes)
+        available_bytes(self.context.free_bytes().unwrap_or(0), self.facts.l2_bytes)
     }
 
     /// The limit in x of every CUDA device.
@@ -364,13 +351,11 @@ impl Gpu for CudaGpu {
     }
 
     fn fence(&self) -> Result<Box<dyn Fence>, DeviceError> {
-        Ok(Box::new(fence::StreamFence::new(&self.context)?))
+        Ok(Box::new(StreamFence::new(&self.context)?))
     }
 
     fn is_captured(&self, stream: Stream<'_>) -> Result<bool, DeviceError> {
-        // A stream without a handle of its own is that of the context.
-        let _entered = self.context.enter()?;
-        Cuda::is_captured(stream)
+        self.context.is_captured(stream)
     }
 
     fn synchronize(&self) -> Result<(), DeviceError> {

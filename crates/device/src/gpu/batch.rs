@@ -14,14 +14,14 @@
 //! each product, L2 flushed before the first of them; it holds the cost of two events, about a microsecond, for
 //! every product, which no difference of batches cancels.
 
-use super::driver::Driver;
+use super::driver::{Driver, Stamp};
 use super::shared_words::SharedWords;
 use super::{BatchRequest, DeviceArray, Extent, LaunchShape, Memory, Module};
 use crate::DeviceError;
 use crate::timing::Caches;
-use sparsight_kernels::HELPER_BLOCK;
+use sparsight_kernels::{DeviceFacts, HELPER_BLOCK, KernelSource, timing_source};
 use sparsight_matrix::{Bytes, Seconds};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Entries queued behind one spin at first. Chosen: the driver's queue holds 1,024. Halved for good whenever a group
 /// comes late, in case this driver's queue is shorter.
@@ -101,23 +101,27 @@ const fn flush_bytes(l2: Bytes) -> u64 {
 }
 
 impl<D: Driver> BatchTimer<D> {
-    /// `module` is the loaded `timing_source`.
-    pub(crate) fn new(
+    /// The timer that `place` keeps, made when it is first asked for. `load` compiles its kernels.
+    pub(crate) fn kept<'t>(
+        place: &'t OnceLock<Self>,
         driver: &Arc<D>,
-        module: Arc<dyn Module>,
-        l2: Bytes,
-        multiprocessors: u32,
-    ) -> Result<Self, DeviceError> {
-        Ok(Self {
+        facts: &DeviceFacts,
+        load: impl FnOnce(&KernelSource) -> Result<Arc<dyn Module>, DeviceError>,
+    ) -> Result<&'t Self, DeviceError> {
+        if let Some(timer) = place.get() {
+            return Ok(timer);
+        }
+        let timer = Self {
             driver: Arc::clone(driver),
-            module,
+            module: load(&timing_source())?,
             released: SharedWords::new(driver, 1)?,
             timed_out: SharedWords::new(driver, 1)?,
             never: DeviceArray::new(&(Arc::clone(driver) as Arc<dyn Memory>), 1)?,
             state: Mutex::new(State { ticket: 0, queue: QUEUE, events: Vec::new(), flush: None }),
-            l2,
-            multiprocessors,
-        })
+            l2: facts.l2_bytes,
+            multiprocessors: facts.multiprocessors,
+        };
+        Ok(place.get_or_init(|| timer))
     }
 
     /// Queues the empty kernel.
@@ -173,7 +177,7 @@ impl<D: Driver> BatchTimer<D> {
         // Everything that may wait for the device comes before the spin.
         let pairs = if caches == Caches::Cold { products as usize } else { 1 };
         while state.events.len() < 2 * pairs {
-            state.events.push(self.driver.new_event()?);
+            state.events.push(self.driver.new_event(Stamp::WithTime)?);
         }
         if caches == Caches::Cold && state.flush.is_none() {
             state.flush = Some(self.allocate_flush()?);
@@ -186,11 +190,12 @@ impl<D: Driver> BatchTimer<D> {
         let args = [self.released.address(), u64::from(ticket), self.timed_out.address(), limit];
         // SAFETY: both words live as long as the timer; the kernel gives up by itself.
         unsafe { self.module.queue(SPIN, LaunchShape::linear(1, 1), &args, None)? };
+        let record = |event: &D::Event| self.driver.record(event, self.driver.stream(), false);
         let mut queue = || {
             if caches == Caches::Warm {
-                self.driver.record(&events[0])?;
+                record(&events[0])?;
                 (0..products).try_for_each(|_| product())?;
-                return self.driver.record(&events[1]);
+                return record(&events[1]);
             }
             for pair in events.chunks_exact(2).take(pairs) {
                 if let Some(flush) = flush {
@@ -199,9 +204,9 @@ impl<D: Driver> BatchTimer<D> {
                     // SAFETY: the buffer is as long as its first argument says.
                     unsafe { self.module.queue(READ, shape, &flush.args, None)? };
                 }
-                self.driver.record(&pair[0])?;
+                record(&pair[0])?;
                 product()?;
-                self.driver.record(&pair[1])?;
+                record(&pair[1])?;
             }
             Ok(())
         };

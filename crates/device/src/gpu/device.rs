@@ -10,9 +10,7 @@ use super::reordered::GpuReordered;
 use super::{BatchRequest, DeviceArray, DeviceMatrix, Extent, Gpu, Memory, Module, Vectors, generate};
 use crate::lengths::check_lengths;
 use crate::timing::{Batch, Caches};
-use crate::{
-    Device, DeviceError, DeviceSlice, DeviceSliceMut, LoadRequest, Operand, Preparation, Product, check_runs,
-};
+use crate::{Device, DeviceError, DeviceVectors, LoadRequest, Operand, Preparation, Product, check_runs};
 use sparsight_kernels::{
     BenchmarkMatrix, Candidate, DeviceFacts, Epilogue, Format, Kernel, KernelSource, benchmark_matrix_source,
     conversion_source, dots_pass_source, epilogue_pass_source, epilogue_source, fused_source, source,
@@ -220,14 +218,13 @@ impl Shared {
     pub(super) fn vectors_of<T: Scalar>(
         &self,
         size: (usize, usize),
-        (alpha, x): (f64, DeviceSlice<'_, T>),
-        (beta, y): (f64, DeviceSliceMut<'_, T>),
+        DeviceVectors { alpha, x, beta, y, .. }: &DeviceVectors<'_, T>,
     ) -> Result<Vectors, DeviceError> {
         check_lengths(size, x.len(), y.len())?;
         let memory = self.memory();
         check_device(x.of, "x", memory.as_ref())?;
         check_device(y.of, "y", memory.as_ref())?;
-        Ok(Vectors { x: x.address, y: y.address, alpha, beta })
+        Ok(Vectors { x: x.address, y: y.address, alpha: *alpha, beta: *beta })
     }
 
     /// Replaces the values of a matrix by a copy of `values`, and waits for it.

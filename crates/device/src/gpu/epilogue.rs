@@ -17,7 +17,8 @@ use crate::lengths::check_lengths;
 use crate::stock::Stock;
 use crate::timing::{Batch, Caches};
 use crate::{
-    DeviceError, DeviceOperands, DeviceSlice, DeviceSliceMut, HostOperands, LoadedEpilogue, Product, Stream,
+    DeviceError, DeviceSlice, DeviceSliceMut, DeviceVectors, EpilogueVectors, HostOperands, LoadedEpilogue,
+    Product, Stream,
 };
 use sparsight_kernels::{
     Candidate, Epilogue, HELPER_BLOCK, LaunchArg, MOST_OUTPUTS, MOST_SCALARS, MOST_VECTORS, PlannedLaunch,
@@ -291,7 +292,7 @@ impl<T: Scalar> GpuEpilogue<T> {
                 }
                 Way::Behind(launches, sums, _) => {
                     let to = DeviceSliceMut::new(sums.address(), sums.len(), sums.as_slice().of);
-                    product.multiply_on_device(1.0, x, 0.0, to, stream)?;
+                    product.multiply_on_device(DeviceVectors { alpha: 1.0, x, beta: 0.0, y: to, stream })?;
                     launches
                 }
             };
@@ -446,11 +447,7 @@ impl<T: Scalar> LoadedEpilogue<T> for GpuEpilogue<T> {
     fn multiply_on_device(
         &self,
         product: &dyn Product<T>,
-        x: DeviceSlice<'_, T>,
-        y: DeviceSliceMut<'_, T>,
-        operands: DeviceOperands<'_, T>,
-        dots: Option<DeviceSliceMut<'_, f64>>,
-        stream: Option<Stream<'_>>,
+        EpilogueVectors { x, y, operands, dots, stream }: EpilogueVectors<'_, T>,
     ) -> Result<(), DeviceError> {
         self.check_product(product)?;
         check_lengths(self.size, x.len(), y.len())?;

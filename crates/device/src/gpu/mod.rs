@@ -32,6 +32,7 @@ mod device;
 mod distributed;
 mod driver;
 mod epilogue;
+mod fence;
 mod free_grid;
 mod generate;
 mod in_place;
@@ -53,12 +54,13 @@ pub use array::DeviceArray;
 pub(crate) use batch::{BatchTimer, available_bytes};
 pub use device::{ConvertOn, GpuDevice};
 pub use distributed::DistributedProduct;
-pub(crate) use driver::Driver;
+pub(crate) use driver::{Driver, Stamp};
+pub(crate) use fence::StreamFence;
 pub use in_place::{CsrAddresses, InPlace};
 pub use link::{Link, Message};
 pub use matrix::DeviceMatrix;
 pub use plan_digest::PlanDigest;
-pub(crate) use rates::{launch_cost, measure_rates};
+pub(crate) use rates::{launch_cost, with_rates};
 pub(crate) use seam::MAX_ARGS;
 pub use seam::{
     BatchRequest, Extent, Fence, Gpu, LaunchShape, Memory, Module, Parameters, Vectors, VendorProduct,

@@ -24,7 +24,7 @@ use crate::product::ValuePlaces;
 use crate::stock::Stock;
 use crate::timing::{Batch, Caches, try_took};
 use crate::{
-    DeviceCsr, DeviceError, DeviceSlice, DeviceSliceMut, LoadedEpilogue, OwnRequest, Partition,
+    DeviceCsr, DeviceError, DeviceSlice, DeviceVectors, LoadedEpilogue, OwnRequest, Partition,
     PartitionError, Preparation, Product, Stream,
 };
 use sparsight_kernels::{Candidate, Epilogue, Execution, FusedParts};
@@ -411,18 +411,11 @@ impl<T: Scalar> Product<T> for GpuProduct<T> {
         })
     }
 
-    fn multiply_on_device(
-        &self,
-        alpha: f64,
-        x: DeviceSlice<'_, T>,
-        beta: f64,
-        y: DeviceSliceMut<'_, T>,
-        stream: Option<Stream<'_>>,
-    ) -> Result<(), DeviceError> {
-        self.check_factors(alpha, beta)?;
-        let v = self.gpu.vectors_of(self.size, (alpha, x), (beta, y))?;
+    fn multiply_on_device(&self, vectors: DeviceVectors<'_, T>) -> Result<(), DeviceError> {
+        self.check_factors(vectors.alpha, vectors.beta)?;
+        let v = self.gpu.vectors_of(self.size, &vectors)?;
         // SAFETY: they are as long as that; a slice of foreign memory was made by a promise that it is there.
-        unsafe { self.queue(&v, stream) }
+        unsafe { self.queue(&v, vectors.stream) }
     }
 
     fn allow_updates(&mut self, a: &Csr<T>) -> Result<(), DeviceError> {

@@ -19,16 +19,18 @@ const UPLOAD_BYTES: usize = 128 << 20;
 /// Uploads that are timed; the median counts.
 const UPLOADS: usize = 5;
 
-/// Fills in the rates: launch cost, copies within the device, uploads.
-pub(crate) fn measure_rates<D: Driver>(
-    facts: &mut DeviceFacts,
+/// `facts` with the rates, measured now: launch cost, copies within the device, uploads.
+pub(crate) fn with_rates<D: Driver>(
+    facts: &DeviceFacts,
     driver: &Arc<D>,
     timer: &BatchTimer<D>,
-) -> Result<(), DeviceError> {
-    facts.copy_bytes_per_s = copy_rate(driver, timer)?;
-    facts.launch_s = launch_cost(timer, &StoppingRule::CAREFUL)?;
-    facts.upload_bytes_per_s = Some(upload_rate(driver)?);
-    Ok(())
+) -> Result<DeviceFacts, DeviceError> {
+    Ok(DeviceFacts {
+        copy_bytes_per_s: copy_rate(driver, timer)?,
+        launch_s: launch_cost(timer, &StoppingRule::CAREFUL)?,
+        upload_bytes_per_s: Some(upload_rate(driver)?),
+        ..facts.clone()
+    })
 }
 
 /// Time of one launch of an empty kernel among many, by the very estimator that times products.

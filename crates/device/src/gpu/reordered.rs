@@ -11,7 +11,7 @@ use crate::lengths::check_length;
 use crate::reordered::{OnHost, entries_in_order, reordered, unknown_places};
 use crate::timing::{Batch, Caches};
 use crate::{
-    DeviceError, DeviceSlice, DeviceSliceMut, LoadedEpilogue, Partition, Preparation, Product, Stream,
+    DeviceError, DeviceSlice, DeviceVectors, LoadedEpilogue, Partition, Preparation, Product, Stream,
 };
 use bytemuck::cast_slice;
 use sparsight_kernels::Epilogue;
@@ -115,17 +115,10 @@ impl<T: Scalar> Product<T> for GpuReordered<T> {
         self.on_host.multiply(&self.inner, (alpha, x), (beta, y))
     }
 
-    fn multiply_on_device(
-        &self,
-        alpha: f64,
-        x: DeviceSlice<'_, T>,
-        beta: f64,
-        y: DeviceSliceMut<'_, T>,
-        stream: Option<Stream<'_>>,
-    ) -> Result<(), DeviceError> {
-        let v = self.gpu.vectors_of((self.rows(), self.rows()), (alpha, x), (beta, y))?;
+    fn multiply_on_device(&self, vectors: DeviceVectors<'_, T>) -> Result<(), DeviceError> {
+        let v = self.gpu.vectors_of((self.rows(), self.rows()), &vectors)?;
         // SAFETY: they are as long as that; a slice of foreign memory was made by a promise that it is there.
-        unsafe { self.queue(&v, stream) }
+        unsafe { self.queue(&v, vectors.stream) }
     }
 
     fn allow_updates(&mut self, a: &Csr<T>) -> Result<(), DeviceError> {

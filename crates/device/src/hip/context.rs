@@ -1,9 +1,9 @@
 //! A GPU of HIP with the one stream in which everything runs, and its memory.
 
 use super::api::{self, OUT_OF_MEMORY, Runtime};
-use super::event::{Event, Stamp};
-use crate::DeviceError;
-use crate::gpu::{Driver, Memory};
+use super::event::Event;
+use crate::gpu::{Driver, Memory, Stamp};
+use crate::{DeviceError, Stream};
 use sparsight_matrix::{Bytes, Infeasible};
 use std::ffi::{c_int, c_uint, c_void};
 use std::marker::PhantomData;
@@ -160,10 +160,8 @@ impl Memory for Context {
 
     unsafe fn zero(&self, address: u64, bytes: u64) -> Result<(), DeviceError> {
         let _entered = self.enter()?;
-        // SAFETY: as the caller promises; the stream is the context's.
-        let set =
-            unsafe { (self.api.hipMemsetD8Async)(address as *mut c_void, 0, bytes as usize, self.stream) };
-        self.api.named("hipMemsetD8Async", set)?;
+        // SAFETY: as the caller promises.
+        unsafe { self.queue_zero(address, bytes, self.stream())? };
         self.synchronize()
     }
 }
@@ -184,10 +182,15 @@ impl Driver for Context {
         Ok(Entered { api: self.api, before, thread: PhantomData })
     }
 
-    fn synchronize(&self) -> Result<(), DeviceError> {
+    fn stream(&self) -> Stream<'_> {
+        // SAFETY: the stream lives as long as the context, which this borrows.
+        unsafe { Stream::from_raw(self.stream) }
+    }
+
+    fn wait_for(&self, stream: Stream<'_>) -> Result<(), DeviceError> {
         let _entered = self.enter()?;
-        // SAFETY: the stream lives as long as `self`.
-        self.api.named("hipStreamSynchronize", unsafe { (self.api.hipStreamSynchronize)(self.stream) })
+        // SAFETY: ours lives as long as `self`, and one made from a handle was promised to live.
+        self.api.named("hipStreamSynchronize", unsafe { (self.api.hipStreamSynchronize)(stream.as_raw()) })
     }
 
     fn free_bytes(&self) -> Result<u64, DeviceError> {
@@ -198,12 +201,16 @@ impl Driver for Context {
         Ok(free as u64)
     }
 
-    fn new_event(self: &Arc<Self>) -> Result<Event, DeviceError> {
-        Event::new(self.api, Stamp::WithTime)
+    fn new_event(self: &Arc<Self>, stamp: Stamp) -> Result<Event, DeviceError> {
+        Event::new(self.api, stamp)
     }
 
-    fn record(&self, event: &Event) -> Result<(), DeviceError> {
-        event.record(self.stream)
+    fn record(&self, event: &Event, stream: Stream<'_>, _: bool) -> Result<(), DeviceError> {
+        event.record(stream)
+    }
+
+    fn hold(&self, stream: Stream<'_>, event: &Event, _: bool) -> Result<(), DeviceError> {
+        event.hold(stream)
     }
 
     fn seconds_between(&self, begin: &Event, end: &Event) -> Result<f64, DeviceError> {
@@ -215,6 +222,13 @@ impl Driver for Context {
         // SAFETY: as the caller promises; the stream is the context's.
         let queued = unsafe { (self.api.hipMemcpyDtoDAsync)(to, from, bytes as usize, self.stream) };
         self.api.named("hipMemcpyDtoDAsync", queued)
+    }
+
+    unsafe fn queue_zero(&self, address: u64, bytes: u64, stream: Stream<'_>) -> Result<(), DeviceError> {
+        let (address, stream) = (address as *mut c_void, stream.as_raw());
+        // SAFETY: as the caller promises.
+        let set = unsafe { (self.api.hipMemsetD8Async)(address, 0, bytes as usize, stream) };
+        self.api.named("hipMemsetD8Async", set)
     }
 
     fn allocate_shared(&self, bytes: usize) -> Result<(*mut u8, u64), DeviceError> {

@@ -1,16 +1,13 @@
 //! Events: marks in a stream, which other streams wait for, and which the device stamps with the time.
 
 use super::api::Runtime;
-use crate::DeviceError;
+use crate::gpu::Stamp;
+use crate::{DeviceError, Stream};
 use std::ffi::{c_uint, c_void};
 use std::ptr;
 
-/// Whether an event tells the time: the flags of `hipEventCreateWithFlags`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stamp {
-    WithTime = 0,
-    None = 2,
-}
+/// Flag of `hipEventCreateWithFlags`: the event does not tell the time.
+const DISABLE_TIMING: c_uint = 2;
 
 /// A mark in a stream.
 #[derive(Debug)]
@@ -27,23 +24,24 @@ unsafe impl Sync for Event {}
 impl Event {
     /// An event of the current device.
     pub(super) fn new(api: &'static Runtime, stamp: Stamp) -> Result<Self, DeviceError> {
-        let mut raw = ptr::null_mut();
+        let (mut raw, flags) = (ptr::null_mut(), if stamp == Stamp::None { DISABLE_TIMING } else { 0 });
         // SAFETY: the pointer is to a live handle.
-        let created = unsafe { (api.hipEventCreateWithFlags)(&raw mut raw, stamp as c_uint) };
+        let created = unsafe { (api.hipEventCreateWithFlags)(&raw mut raw, flags) };
         api.named("hipEventCreateWithFlags", created)?;
         Ok(Self { api, raw })
     }
 
     /// Queues the mark in a stream.
-    pub(super) fn record(&self, stream: *mut c_void) -> Result<(), DeviceError> {
+    pub(super) fn record(&self, stream: Stream<'_>) -> Result<(), DeviceError> {
         // SAFETY: the event is alive, and so is the stream: ours always, another's as its maker has promised.
-        self.api.named("hipEventRecord", unsafe { (self.api.hipEventRecord)(self.raw, stream) })
+        self.api.named("hipEventRecord", unsafe { (self.api.hipEventRecord)(self.raw, stream.as_raw()) })
     }
 
     /// Makes the work queued in `stream` from now on begin when the mark was reached; at once if it was never recorded.
-    pub(super) fn hold(&self, stream: *mut c_void) -> Result<(), DeviceError> {
+    pub(super) fn hold(&self, stream: Stream<'_>) -> Result<(), DeviceError> {
         // SAFETY: as above.
-        self.api.named("hipStreamWaitEvent", unsafe { (self.api.hipStreamWaitEvent)(stream, self.raw, 0) })
+        let waits = unsafe { (self.api.hipStreamWaitEvent)(stream.as_raw(), self.raw, 0) };
+        self.api.named("hipStreamWaitEvent", waits)
     }
 
     /// Seconds from this mark to `end`, both of which were reached.

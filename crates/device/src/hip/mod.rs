@@ -10,7 +10,6 @@
 //! api, library                  functions of the libraries by name; where these are found
 //! context, event, facts         a GPU, opened; its stream, memory and events; its attributes
 //! compiler, module              HIPRTC; launches
-//! fence                         order between streams
 //! rocsparse/                    the vendor's products
 //! ```
 //!
@@ -21,7 +20,6 @@ mod compiler;
 mod context;
 mod event;
 mod facts;
-mod fence;
 mod library;
 mod module;
 mod rocsparse;
@@ -30,7 +28,7 @@ pub use compiler::{compile, hiprtc_version};
 
 use crate::gpu::{
     BatchRequest, BatchTimer, DeviceMatrix, Driver as _, Fence, Gpu, GpuDevice, Memory, Module as GpuModule,
-    Vectors, VendorProduct, available_bytes, measure_rates,
+    StreamFence, Vectors, VendorProduct, available_bytes, with_rates,
 };
 use crate::kernel_cache::KernelCache;
 use crate::vendor::{library_of, prepared};
@@ -39,7 +37,7 @@ use api::NO_DEVICE;
 use context::Context;
 use module::Module;
 use rocsparse::Library;
-use sparsight_kernels::{DeviceFacts, Kernel, KernelSource, Vendor, timing_source};
+use sparsight_kernels::{DeviceFacts, Kernel, KernelSource, Vendor};
 use sparsight_matrix::Seconds;
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -135,9 +133,7 @@ impl Hip {
         let mut gpu =
             HipGpu { timer, library: Mutex::default(), facts, cache, target, context: Arc::clone(&context) };
         if measures_rates {
-            let mut facts = gpu.facts.clone();
-            measure_rates(&mut facts, &context, gpu.timer()?)?;
-            gpu.facts = facts;
+            gpu.facts = with_rates(&gpu.facts, &context, gpu.timer()?)?;
         }
         Ok(Self { device: GpuDevice::new(Arc::new(gpu)), context })
     }
@@ -154,8 +150,7 @@ impl Hip {
 
     /// The device's own stream, in which everything runs for which no other is named.
     pub fn stream(&self) -> Stream<'_> {
-        // SAFETY: the stream lives as long as the context, which this borrows.
-        unsafe { Stream::from_raw(self.context.stream) }
+        self.context.stream()
     }
 
     /// Waits for everything that this process has queued on the device, in all streams.
@@ -170,13 +165,7 @@ impl Hip {
 impl HipGpu {
     /// What measures batches.
     fn timer(&self) -> Result<&BatchTimer<Context>, DeviceError> {
-        if let Some(timer) = self.timer.get() {
-            return Ok(timer);
-        }
-        let module = self.load(&timing_source())?;
-        let (l2, multiprocessors) = (self.facts.l2_bytes, self.facts.multiprocessors);
-        let timer = BatchTimer::new(&self.context, module, l2, multiprocessors)?;
-        Ok(self.timer.get_or_init(|| timer))
+        BatchTimer::kept(&self.timer, &self.context, &self.facts, |source| self.load(source))
     }
 
     /// The vendor's library on this device.
@@ -214,7 +203,7 @@ impl Gpu for HipGpu {
     }
 
     fn fence(&self) -> Result<Box<dyn Fence>, DeviceError> {
-        Ok(Box::new(fence::StreamFence::new(&self.context)?))
+        Ok(Box::new(StreamFence::new(&self.context)?))
     }
 
     fn synchronize(&self) -> Result<(), DeviceError> {

@@ -25,11 +25,11 @@ pub(crate) trait VendorLibrary: Debug + Send + Sync + 'static {
     /// Held during calls of the library.
     fn alone(&self) -> &Mutex<()>;
 
-    /// Lets the library queue in `stream`, else in the device's own. The device is entered.
+    /// Lets the library queue in `stream`. The device is entered.
     ///
     /// # Errors
     /// A failed call.
-    fn set_stream(&self, stream: Option<Stream<'_>>) -> Result<(), DeviceError>;
+    fn set_stream(&self, stream: Stream<'_>) -> Result<(), DeviceError>;
 
     /// Describes a matrix with non-zeros and the vectors, and lets the library look at them. What the library's own part took.
     ///
@@ -53,22 +53,13 @@ pub(crate) trait VendorLibrary: Debug + Send + Sync + 'static {
     unsafe fn queue<T: Scalar>(&self, call: &mut Self::Call<T>, vectors: &Vectors)
     -> Result<(), DeviceError>;
 
-    /// Queues that `bytes` of y become 0, in `stream`, else in the device's own.
-    ///
-    /// # Errors
-    /// A failed call.
-    ///
-    /// # Safety
-    /// y is that long.
-    unsafe fn queue_zero(&self, y: u64, bytes: usize, stream: Option<Stream<'_>>) -> Result<(), DeviceError>;
-
-    /// Queues what `queue` queues in `stream`, or in the device's own; one thread at a time.
+    /// Queues what `queue` queues in `stream`; one thread at a time.
     ///
     /// # Errors
     /// The error of `queue`, or a failed call.
     fn in_stream(
         &self,
-        stream: Option<Stream<'_>>,
+        stream: Stream<'_>,
         queue: impl FnOnce() -> Result<(), DeviceError>,
     ) -> Result<(), DeviceError> {
         let _entered = self.driver().enter()?;

@@ -18,7 +18,7 @@ const ENTRIES: u32 = 4;
 #[derive(Debug)]
 pub(crate) struct Product<L: VendorLibrary, T: Scalar> {
     /// Bytes of y.
-    y_bytes: usize,
+    y_bytes: u64,
     /// `None` without non-zeros: then y is 0, and the library is not asked.
     call: Option<Mutex<L::Call<T>>>,
     preprocess: Seconds,
@@ -64,14 +64,14 @@ impl<L: VendorLibrary, T: Scalar> Product<L, T> {
         let (mut call, mut preprocess) = (None, Seconds(0.0));
         if size("nnz") > 0 {
             // The handle is in the device's own stream meanwhile, for which it is waited below.
-            library.in_stream(None, || {
+            library.in_stream(driver.stream(), || {
                 let (described, took) = library.describe(routine, matrix, vectors)?;
                 (call, preprocess) = (Some(Mutex::new(described)), took);
                 Ok(())
             })?;
         }
         driver.synchronize()?;
-        let y_bytes = size("nrows") as usize * size_of::<T>();
+        let y_bytes = size("nrows") * T::DTYPE.bytes();
         let product = Self { library: Arc::clone(library), y_bytes, call, preprocess };
         // SAFETY: as the caller promises.
         unsafe { product.queue(vectors, None)? };
@@ -115,6 +115,7 @@ impl<L: VendorLibrary, T: Scalar> VendorProduct for Product<L, T> {
 
     unsafe fn queue(&self, v: &Vectors, stream: Option<Stream<'_>>) -> Result<(), DeviceError> {
         let library = &self.library;
+        let stream = stream.unwrap_or_else(|| library.driver().stream());
         library.in_stream(stream, || match &self.call {
             // SAFETY: as the caller promises; the arrays of A outlive the product.
             Some(call) => unsafe {
@@ -122,7 +123,7 @@ impl<L: VendorLibrary, T: Scalar> VendorProduct for Product<L, T> {
             },
             None if self.y_bytes == 0 => Ok(()),
             // SAFETY: y is that long and alive.
-            None => unsafe { library.queue_zero(v.y, self.y_bytes, stream) },
+            None => unsafe { library.driver().queue_zero(v.y, self.y_bytes, stream) },
         })
     }
 }

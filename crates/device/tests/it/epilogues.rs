@@ -12,8 +12,8 @@ use sparsight_device::cpu::Cpu;
 use sparsight_device::gpu::{DeviceArray, GpuDevice};
 use sparsight_device::timing::Caches;
 use sparsight_device::{
-    Device, DeviceError, DeviceOperands, DeviceScalar, HostOperands, LoadRequest, LoadedEpilogue, Partition,
-    Product, Stream, random_x,
+    Device, DeviceError, DeviceOperands, DeviceScalar, EpilogueVectors, HostOperands, LoadRequest,
+    LoadedEpilogue, Partition, Product, Stream, random_x,
 };
 use sparsight_kernels::{Candidate, Epilogue, Execution, Kernel};
 use sparsight_matrix::{Csr, Dtype, Features, Permutation, Scalar, mix};
@@ -350,17 +350,22 @@ fn chained(gpu: &GpuDevice, id: &str, a: &Csr<f64>) -> (Vec<f64>, [f64; 2], f64)
     first
         .multiply_on_device(
             product.as_ref(),
-            on_gpu.as_slice(),
-            y.as_mut_slice(),
-            none,
-            Some(dots.as_mut_slice()),
-            None,
+            EpilogueVectors {
+                x: on_gpu.as_slice(),
+                y: y.as_mut_slice(),
+                operands: none,
+                dots: Some(dots.as_mut_slice()),
+                stream: None,
+            },
         )
         .unwrap();
     let scalars = [DeviceScalar::At(dots.as_slice(), 0), DeviceScalar::At(dots.as_slice(), 1)];
     let operands = DeviceOperands { scalars: &scalars, ..DeviceOperands::none() };
     second
-        .multiply_on_device(product.as_ref(), on_gpu.as_slice(), y.as_mut_slice(), operands, None, None)
+        .multiply_on_device(
+            product.as_ref(),
+            EpilogueVectors { x: on_gpu.as_slice(), y: y.as_mut_slice(), operands, dots: None, stream: None },
+        )
         .unwrap();
     let mut sums = vec![0.0; n];
     product.multiply(1.0, &x, 0.0, &mut sums).unwrap();
@@ -407,7 +412,16 @@ fn a_vector_may_be_y_itself_in_the_launch_and_behind_it() {
         let scalars = [2.0, 3.0].map(DeviceScalar::Number);
         let operands = DeviceOperands { vectors: &[same], outputs: &[], scalars: &scalars };
         loaded
-            .multiply_on_device(product.as_ref(), on_gpu.as_slice(), y.as_mut_slice(), operands, None, None)
+            .multiply_on_device(
+                product.as_ref(),
+                EpilogueVectors {
+                    x: on_gpu.as_slice(),
+                    y: y.as_mut_slice(),
+                    operands,
+                    dots: None,
+                    stream: None,
+                },
+            )
             .unwrap();
         let mut sums = vec![0.0; 6];
         product.multiply(1.0, &x, 0.0, &mut sums).unwrap();
@@ -592,11 +606,13 @@ fn dot_products_in_a_graph_and_beside_it_are_right_each_time() {
             loaded
                 .multiply_on_device(
                     product.as_ref(),
-                    x.as_slice(),
-                    y.as_mut_slice(),
-                    none,
-                    Some(dots.as_mut_slice()),
-                    stream,
+                    EpilogueVectors {
+                        x: x.as_slice(),
+                        y: y.as_mut_slice(),
+                        operands: none,
+                        dots: Some(dots.as_mut_slice()),
+                        stream,
+                    },
                 )
                 .unwrap();
         };

@@ -7,7 +7,9 @@ use crate::support::streams::OtherStream;
 use rayon::prelude::*;
 use sparsight_device::cpu::Cpu;
 use sparsight_device::cuda::Cuda;
-use sparsight_device::{Device, DeviceError, LoadRequest, Partition, Product, Stream, random_x};
+use sparsight_device::{
+    Device, DeviceError, DeviceVectors, LoadRequest, Partition, Product, Stream, random_x,
+};
 use sparsight_kernels::{BenchmarkMatrix, Candidate, Placement, RowLengthDistribution};
 use sparsight_matrix::{Csr, reference};
 
@@ -69,9 +71,23 @@ fn products_in_two_streams_do_not_disturb_each_other() {
         let mut y = gpu.upload(&vec![f64::NAN; a.nrows()]).unwrap();
         let mut other_y = gpu.upload(&vec![f64::NAN; a.nrows()]).unwrap();
         for _ in 0..200 {
-            product.multiply_on_device(1.0, on_gpu.as_slice(), 0.0, y.as_mut_slice(), None).unwrap();
             product
-                .multiply_on_device(1.0, other_on_gpu.as_slice(), 0.0, other_y.as_mut_slice(), Some(default))
+                .multiply_on_device(DeviceVectors {
+                    alpha: 1.0,
+                    x: on_gpu.as_slice(),
+                    beta: 0.0,
+                    y: y.as_mut_slice(),
+                    stream: None,
+                })
+                .unwrap();
+            product
+                .multiply_on_device(DeviceVectors {
+                    alpha: 1.0,
+                    x: other_on_gpu.as_slice(),
+                    beta: 0.0,
+                    y: other_y.as_mut_slice(),
+                    stream: Some(default),
+                })
                 .unwrap();
         }
         gpu.wait_for(default).unwrap();
@@ -153,7 +169,7 @@ fn ten_thousand_products_in_two_streams_add_up() {
         for _ in 0..5_000 {
             for (i, stream) in [None, Some(other.stream())].into_iter().enumerate() {
                 let (x, y) = (x[i].as_slice(), sums[i].as_mut_slice());
-                product.multiply_on_device(1.0, x, 1.0, y, stream).unwrap();
+                product.multiply_on_device(DeviceVectors { alpha: 1.0, x, beta: 1.0, y, stream }).unwrap();
             }
         }
         gpu.wait_for(other.stream()).unwrap();
@@ -184,14 +200,18 @@ fn products_in_a_graph(gpu: &Cuda, in_own_stream: bool) {
         let graph = other.captured_in(source, |stream| {
             for _ in 0..20 {
                 let (x, y) = (x[0].as_slice(), in_graph.as_mut_slice());
-                product.multiply_on_device(1.0, x, 1.0, y, Some(stream)).unwrap();
+                product
+                    .multiply_on_device(DeviceVectors { alpha: 1.0, x, beta: 1.0, y, stream: Some(stream) })
+                    .unwrap();
             }
         });
         for _ in 0..250 {
             graph.launch();
             for _ in 0..20 {
                 let (x, y) = (x[1].as_slice(), beside.as_mut_slice());
-                product.multiply_on_device(1.0, x, 1.0, y, None).unwrap();
+                product
+                    .multiply_on_device(DeviceVectors { alpha: 1.0, x, beta: 1.0, y, stream: None })
+                    .unwrap();
             }
         }
         gpu.wait_for(other.stream()).unwrap();
@@ -211,7 +231,21 @@ fn arrays_of_the_same_gpu_opened_a_second_time_are_refused() {
         gpu.load(LoadRequest::Parts { a: &a, partition: &Partition::whole(a.nrows(), candidate) }).unwrap();
     let (x, other_x) = (gpu.upload(&vec![1.0; 1_000]).unwrap(), second.upload(&vec![1.0; 1_000]).unwrap());
     let mut y = gpu.upload(&vec![0.0; 1_000]).unwrap();
-    let refused = product.multiply_on_device(1.0, other_x.as_slice(), 0.0, y.as_mut_slice(), None);
+    let refused = product.multiply_on_device(DeviceVectors {
+        alpha: 1.0,
+        x: other_x.as_slice(),
+        beta: 0.0,
+        y: y.as_mut_slice(),
+        stream: None,
+    });
     assert!(matches!(refused, Err(DeviceError::OtherDevice { vector: "x" })), "{refused:?}");
-    product.multiply_on_device(1.0, x.as_slice(), 0.0, y.as_mut_slice(), None).unwrap();
+    product
+        .multiply_on_device(DeviceVectors {
+            alpha: 1.0,
+            x: x.as_slice(),
+            beta: 0.0,
+            y: y.as_mut_slice(),
+            stream: None,
+        })
+        .unwrap();
 }

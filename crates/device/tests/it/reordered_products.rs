@@ -9,7 +9,7 @@ use crate::support::{hold, thirds};
 use sparsight_device::cpu::Cpu;
 use sparsight_device::gpu::GpuDevice;
 use sparsight_device::timing::{Caches, StoppingRule, measure};
-use sparsight_device::{Device, DeviceError, LoadRequest, Partition, random_x};
+use sparsight_device::{Device, DeviceError, DeviceVectors, LoadRequest, Partition, random_x};
 use sparsight_kernels::{Candidate, Execution, Kernel};
 use sparsight_matrix::gallery::Recipe;
 use sparsight_matrix::{Csr, Dtype, Narrowing, Permutation, Scalar, reference};
@@ -63,7 +63,7 @@ fn check<T: Scalar>(device: &dyn Device<T>, dtype: Dtype, upload: Option<&GpuDev
                 let mut y = gpu.upload(&vec![T::from_f64(f64::NAN); n]).unwrap();
                 let mut queue = |alpha, beta| {
                     let (x, y) = (on_device.as_slice(), y.as_mut_slice());
-                    product.multiply_on_device(alpha, x, beta, y, None).unwrap();
+                    product.multiply_on_device(DeviceVectors { alpha, x, beta, y, stream: None }).unwrap();
                 };
                 queue(0.5, 0.0);
                 queue(-2.0, 8.0);

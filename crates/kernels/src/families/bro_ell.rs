@@ -3,7 +3,7 @@
 
 use super::{CUDA_STORE, CUDA_STREAM, cuda};
 use crate::cpu::{CpuProducts, CpuTask, in_tiles};
-use crate::family::{Elsewhere, Family, Run, StripRule};
+use crate::family::{Elsewhere, Family, Run};
 use crate::recipe::{LaunchStep, Recipe};
 use sparsight_matrix::{BroEll, BroEllShape, BroEllSlice, Format, Knob, Scalar};
 
@@ -17,7 +17,6 @@ pub(super) static FAMILY: Family = Family {
     run: |_| Run::Launches(&RECIPE),
     cpu: Some(CpuProducts { f32: product, f64: product }),
     // It is learned alone (Lehnert et al. 2016).
-    strip_rule: StripRule::None,
     // What packing saves is in the time on the reference: only the ratio of the two devices is borrowed, which takes it for
     // granted that unpacking costs as much, beside memory, on the one as on the other.
     elsewhere: &[Elsewhere { library: "Tang et al.", name: "BRO-ELL" }],

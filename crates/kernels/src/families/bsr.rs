@@ -3,7 +3,7 @@
 
 use super::{CUDA_STORE, CUDA_STREAM, cuda};
 use crate::cpu::{CpuProducts, CpuTask, has_nan, in_tiles};
-use crate::family::{Family, Run, StripRule, blocks_of_threads, work_of_blocks};
+use crate::family::{Family, Run, blocks_of_threads, work_of_blocks};
 use crate::recipe::{LaunchStep, Recipe, Teams};
 use crate::{BLOCKS, Knobs, StripUnit};
 use sparsight_matrix::{BLOCK_SIDES, Bsr, Format, Knob, Scalar};
@@ -29,7 +29,6 @@ pub(super) static FAMILY: Family = Family {
     warp_work: |knobs, _, f| Some(work_of_blocks(knobs[0], threads(knobs), f)),
     thread_blocks: |knobs, block, f| blocks_of_threads(StripUnit::Rows, threads(knobs), block, f),
     // The papers do not have it; their benchmark matrices hold a non-zero or two in each block.
-    strip_rule: StripRule::None,
     // It gives threads to rows, and they read neighbouring words, as those of ELL do.
     ..Family::BASE
 };

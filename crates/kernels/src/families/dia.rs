@@ -3,7 +3,7 @@
 
 use super::{CUDA_STORE, cuda};
 use crate::cpu::{CpuProducts, CpuTask, has_nan, in_tiles};
-use crate::family::{Elsewhere, Family, Run, StripRule, WarpWork};
+use crate::family::{Elsewhere, Family, Run, WarpWork};
 use crate::recipe::{LaunchStep, Recipe};
 use sparsight_matrix::{Dia, Format, Scalar};
 
@@ -20,7 +20,6 @@ pub(super) static FAMILY: Family = Family {
         Some(WarpWork::of_warps(diagonals, diagonals * f.nrows.div_ceil(32) as f64))
     },
     // The papers name it as future work; their benchmark matrices scatter the columns over more diagonals than it stores.
-    strip_rule: StripRule::None,
     // It gives threads to rows, and they read neighbouring words, as those of ELL do.
     elsewhere: &[Elsewhere { library: "CUSP", name: "spmv_dia" }],
     ..Family::BASE

@@ -3,7 +3,7 @@
 
 use super::{CUDA_STORE, CUDA_STREAM, cuda};
 use crate::cpu::{CpuProducts, CpuTask};
-use crate::family::{Family, Run, StripRule, WarpWork, blocks_of_threads, work_of_teams};
+use crate::family::{Family, Run, WarpWork, blocks_of_threads, work_of_teams};
 use crate::recipe::{LaunchStep, Recipe, Teams};
 use crate::{BLOCKS, Knobs, StripUnit};
 use sparsight_matrix::{Format, Knob, Scalar, Sell, SellShape};
@@ -37,7 +37,6 @@ pub(super) static FAMILY: Family = Family {
     },
     thread_blocks: |knobs, block, f| blocks_of_threads(StripUnit::Rows, threads(knobs), block, f),
     // It is learned alone (Lehnert et al. 2016).
-    strip_rule: StripRule::None,
     // On rows of one length SELL is ELL slice by slice.
     ..Family::BASE
 };

@@ -1,16 +1,18 @@
 //! Quantities that rules use: numbers that row offsets alone give.
 
-use serde::{Serialize, Serializer};
-use sparsight_matrix::Features;
+use serde::Serialize;
+use sparsight_matrix::{Features, display_as_serialized};
 
-/// A number of a matrix.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// A number of a matrix. Displayed by its name in generated texts and answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Quantity {
     /// Rows.
     Rows,
     /// Columns.
     Columns,
     /// Stored non-zeros.
+    #[serde(rename = "nnz")]
     NonZeros,
     /// Length of the longest row.
     RowMax,
@@ -44,21 +46,6 @@ impl Quantity {
         Self::RowMaxOverMean,
     ];
 
-    /// Name in generated texts and answers.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Rows => "rows",
-            Self::Columns => "columns",
-            Self::NonZeros => "nnz",
-            Self::RowMax => "row_max",
-            Self::RowMin => "row_min",
-            Self::RowMean => "row_mean",
-            Self::RowStd => "row_std",
-            Self::RowStdOverMean => "row_std_over_mean",
-            Self::RowMaxOverMean => "row_max_over_mean",
-        }
-    }
-
     /// Value; finite.
     pub fn of(self, f: &Features) -> f64 {
         let over_mean = |value: f64| if f.nnz == 0 { 0.0 } else { value / f.row_mean() };
@@ -76,8 +63,4 @@ impl Quantity {
     }
 }
 
-impl Serialize for Quantity {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.name())
-    }
-}
+display_as_serialized!(Quantity);

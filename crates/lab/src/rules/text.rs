@@ -1,13 +1,16 @@
 //! Rules as a text that a library can paste: nested ifs, in C++, C, Python or Rust.
 
 use super::{Guard, Quantity, Rule, Rules};
+use serde::Serialize;
 use sparsight_kernels::Candidate;
+use sparsight_matrix::display_as_serialized;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::str::FromStr;
 
-/// A language.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A language. Displayed as people write it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Language {
     /// A C++ header, from C++11 on: an `inline` function in the namespace `sparsight_rules`.
     Hpp,
@@ -20,16 +23,17 @@ pub enum Language {
 }
 
 impl Language {
-    /// All, as people write them.
-    pub const ALL: [(Self, &'static str); 4] =
-        [(Self::Hpp, "hpp"), (Self::C, "c"), (Self::Py, "py"), (Self::Rs, "rs")];
+    /// All.
+    pub const ALL: [Self; 4] = [Self::Hpp, Self::C, Self::Py, Self::Rs];
 }
+
+display_as_serialized!(Language);
 
 impl FromStr for Language {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        let found = Self::ALL.into_iter().find(|(_, name)| *name == text);
-        found.map(|(language, _)| language).ok_or_else(|| format!("'{text}' is none of hpp, c, py, rs"))
+        let found = Self::ALL.into_iter().find(|language| language.to_string() == text);
+        found.ok_or_else(|| format!("'{text}' is none of hpp, c, py, rs"))
     }
 }
 
@@ -68,7 +72,7 @@ impl Rules {
 
     /// Up to the first question.
     fn before(&self, language: Language, name: &str) -> String {
-        let names: Vec<&str> = Quantity::ARGUMENTS.iter().map(|quantity| quantity.name()).collect();
+        let names = Quantity::ARGUMENTS.map(|quantity| quantity.to_string());
         let (dtype, otherwise) = (self.dtype, quoted(self.otherwise));
         let mut asked = self.rule.asked();
         let guards = self.rule.taken().into_iter().filter_map(|taken| Guard::of(taken.format()));
@@ -168,7 +172,7 @@ fn derived(asked: &BTreeSet<Quantity>, language: Language) -> String {
     }
     for (ratio, of) in [(Quantity::RowStdOverMean, "row_std"), (Quantity::RowMaxOverMean, "row_max")] {
         if asked.contains(&ratio) {
-            text += &line(ratio.name(), &format!("{of} / row_mean"), "nnz");
+            text += &line(&ratio.to_string(), &format!("{of} / row_mean"), "nnz");
         }
     }
     text
@@ -187,8 +191,8 @@ fn unused(asked: &BTreeSet<Quantity>, language: Language) -> String {
     };
     let mut text = String::new();
     for argument in Quantity::ARGUMENTS.iter().filter(|argument| !is_used(argument)) {
-        let (before, name) = (if language == Language::Rs { "let _ = " } else { "(void)" }, argument.name());
-        let _ = writeln!(text, "    {before}{name};");
+        let before = if language == Language::Rs { "let _ = " } else { "(void)" };
+        let _ = writeln!(text, "    {before}{argument};");
     }
     text
 }
@@ -202,10 +206,10 @@ fn returned(candidate: Candidate, language: Language, otherwise: &str) -> String
     let (id, Some(guard)) = (quoted(candidate), Guard::of(candidate.format())) else {
         return quoted(candidate);
     };
-    let mut holds = format!("{} <= {:?}", Quantity::RowMaxOverMean.name(), guard.row_max_over_mean);
+    let mut holds = format!("{} <= {:?}", Quantity::RowMaxOverMean, guard.row_max_over_mean);
     if let Some(most) = guard.row_std_over_mean {
         let or = if language == Language::Py { "or" } else { "||" };
-        let _ = write!(holds, " {or} {} <= {most:?}", Quantity::RowStdOverMean.name());
+        let _ = write!(holds, " {or} {} <= {most:?}", Quantity::RowStdOverMean);
     }
     match language {
         Language::Py => format!("{id} if {holds} else {otherwise}"),
@@ -223,7 +227,7 @@ fn ifs(text: &mut String, rule: &Rule<Candidate>, (language, otherwise): (Langua
             let _ = writeln!(text, "{indent}return {}{end}", returned(*candidate, language, otherwise));
         }
         Rule::Ask { quantity, threshold, at_most, more } => {
-            let asks = format!("{} <= {threshold:?}", quantity.name());
+            let asks = format!("{quantity} <= {threshold:?}");
             let (opens, closes) = match language {
                 Language::Py => (format!("if {asks}:"), String::new()),
                 Language::Rs => (format!("if {asks} {{"), format!("{indent}}}\n")),

@@ -163,30 +163,13 @@ impl<T: Scalar> Bsr<T> {
 }
 
 /// BSR in slices as one of the storage formats.
-pub(super) static FORMAT: FormatFamily = family(
-    "bsr",
-    |[side, _], f, dtype| device_bytes((side, SLICE), f, dtype),
-    |[side, _], f| stored_entries((side, SLICE), f),
-    |[side, _], f, dtype| padding((side, SLICE), f, dtype),
-    &BsrFormat { slice: SLICE },
-);
+pub(super) static FORMAT: FormatFamily = family::<SLICE>("bsr");
 
 /// BSR as libraries have it, for theirs.
-pub(super) static BLOCK_CSR: FormatFamily = family(
-    "bcsr",
-    |[side, _], f, dtype| device_bytes((side, PLAIN), f, dtype),
-    |[side, _], f| stored_entries((side, PLAIN), f),
-    |[side, _], f, dtype| padding((side, PLAIN), f, dtype),
-    &BsrFormat { slice: PLAIN },
-);
+pub(super) static BLOCK_CSR: FormatFamily = family::<PLAIN>("bcsr");
 
-const fn family(
-    name: &'static str,
-    device_bytes: fn(Shape, &Features, Dtype) -> Bytes,
-    stored_entries: fn(Shape, &Features) -> u64,
-    padding: fn(Shape, &Features, Dtype) -> Bytes,
-    of: &'static BsrFormat,
-) -> FormatFamily {
+/// The format with so many rows of blocks in a slice.
+const fn family<const HIGH: usize>(name: &'static str) -> FormatFamily {
     FormatFamily {
         name,
         knobs: &[Knob { letter: 'b', meaning: "rows and columns of a block" }],
@@ -200,12 +183,10 @@ const fn family(
             Elsewhere { library: "Kokkos Kernels", name: "BsrMatrix" },
             Elsewhere { library: "SciPy", name: "bsr_array" },
         ],
-        device_bytes,
-        stored_entries,
-        padding: Some(padding),
-        of_f32: of,
-        of_f64: of,
-        ..FormatFamily::BASE
+        device_bytes: |[side, _], f, dtype| device_bytes((side, HIGH), f, dtype),
+        stored_entries: |[side, _], f| stored_entries((side, HIGH), f),
+        padding: Some(|[side, _], f, dtype| padding((side, HIGH), f, dtype)),
+        ..FormatFamily::base(&BsrFormat::<HIGH>)
     }
 }
 
@@ -238,35 +219,28 @@ fn counted(side: u32, f: &Features) -> Option<BlockCount> {
     f.blocks_of(side).filter(|count| !count.is_over(f.nnz, side))
 }
 
-struct BsrFormat {
-    /// Rows of blocks in a slice.
-    slice: usize,
-}
+/// Conversions with so many rows of blocks in a slice.
+struct BsrFormat<const HIGH: usize>;
 
-impl<T: Scalar> FormatOf<T> for BsrFormat {
+impl<T: Scalar, const HIGH: usize> FormatOf<T> for BsrFormat<HIGH> {
     fn check(&self, [side, _]: Shape, f: &Features, limits: &Limits) -> Result<Bytes, Infeasible> {
-        Bsr::<T>::check(f.into(), (side, self.slice), f.blocks_of(side), limits)
+        Bsr::<T>::check(f.into(), (side, HIGH), f.blocks_of(side), limits)
     }
 
-    fn convert(
-        &self,
-        [side, _]: Shape,
-        a: &Csr<T>,
-        limits: &Limits,
-    ) -> Result<Box<dyn Stored<T>>, Infeasible> {
-        Ok(Box::new(Bsr::from_csr(a, side, self.slice, limits)?))
+    fn convert(&self, shape: Shape, a: &Csr<T>, limits: &Limits) -> Result<Box<dyn Stored<T>>, Infeasible> {
+        Ok(Box::new(Bsr::from_csr(a, shape[0], HIGH, limits)?))
     }
 
     /// The device counts the blocks, the host adds them up and refuses too many, the device lays them out.
     fn layout(&self, [side, _]: Shape, csr: CsrRows<'_>, limits: &Limits) -> Result<Layout<T>, Infeasible> {
-        let shape = (side, self.slice);
+        let shape = (side, HIGH);
         let size @ MatrixSize { nrows, nnz, .. } = csr.size();
         // The least that there can be.
         let least = nnz.div_ceil(u64::from(side * side));
         let least = BlockCount { blocks: least, stored: least, longest: 0 };
         Bsr::<T>::check(size, shape, Some(least), limits)?;
-        let slices = Bsr::<T>::slices(nrows, side, self.slice);
-        let block_rows = slices * self.slice as u64;
+        let slices = Bsr::<T>::slices(nrows, side, HIGH);
+        let block_rows = slices * HIGH as u64;
         let scratch = |len| HostArray::room(Element::U64, len);
         let fits = move |number: &NumberOf<'_>, limits: &Limits| {
             let count = BlockCount { blocks: number("blocks"), stored: number("stored_blocks"), longest: 0 };
@@ -277,7 +251,7 @@ impl<T: Scalar> FormatOf<T> for BsrFormat {
         // As many blocks as may be touched; where slices are padded beyond these and memory runs out, the host converts.
         let most = Bsr::<T>::device_bytes(nrows, shape, BlockCount::most(nnz, side), T::DTYPE).0;
         Ok(Layout {
-            numbers: vec![("side", side.into()), ("slice", self.slice as u64)],
+            numbers: vec![("side", side.into()), ("slice", HIGH as u64)],
             scratch: vec![("stored", scratch(slices)), ("touched", scratch(slices))],
             steps: vec![
                 // One thread per row of blocks.
@@ -285,16 +259,10 @@ impl<T: Scalar> FormatOf<T> for BsrFormat {
                 Step::AddUp { lengths: "stored", starts: "slice_ptr", total: "stored_blocks" },
                 Step::Total { of: "touched", total: "blocks" },
                 Step::Check(Box::new(fits)),
-                Step::Room {
-                    name: "col_idx",
-                    element: Element::U32,
-                    len: Box::new(|number| number("stored_blocks")),
-                },
-                Step::Room {
-                    name: "values",
-                    element: Element::Value,
-                    len: Box::new(move |number| number("stored_blocks").saturating_mul(area)),
-                },
+                Step::room("col_idx", Element::U32, |number| number("stored_blocks")),
+                Step::room("values", Element::Value, move |number| {
+                    number("stored_blocks").saturating_mul(area)
+                }),
                 Step::Run { routine: "lay_blocks", threads: block_rows, part: "", with },
             ],
             most: Bytes(most.saturating_add(16 * slices)),

@@ -1,8 +1,7 @@
 #![doc = include_str!("coo.md")]
 
 use super::{
-    CsrRows, Element, Elsewhere, FormatFamily, FormatOf, HostArray, Layout, NamedArrays, NamedNumbers, Shape,
-    Step, Stored,
+    CsrRows, Element, Elsewhere, FormatFamily, FormatOf, HostArray, Layout, NamedArrays, Shape, Step, Stored,
 };
 use crate::csr::pieces;
 use crate::{Bytes, Csr, Dtype, Features, Infeasible, Limits, MatrixSize, Scalar};
@@ -102,9 +101,7 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
         Elsewhere { library: "SciPy", name: "coo_array" },
     ],
     device_bytes: |_, f, dtype| Coo::<f32>::device_bytes(f.nnz, dtype),
-    of_f32: &CooFormat,
-    of_f64: &CooFormat,
-    ..FormatFamily::BASE
+    ..FormatFamily::base(&CooFormat)
 };
 
 struct CooFormat;
@@ -137,10 +134,6 @@ impl<T: Scalar> FormatOf<T> for CooFormat {
 }
 
 impl<T: Scalar> Stored<T> for Coo<T> {
-    fn numbers(&self) -> NamedNumbers {
-        Vec::new()
-    }
-
     fn arrays(&self) -> NamedArrays<'_, T> {
         vec![
             ("row_idx", HostArray::u32s(&self.row_idx)),

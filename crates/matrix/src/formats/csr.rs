@@ -19,7 +19,7 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
         Elsewhere { library: "Kokkos Kernels", name: "CrsMatrix" },
         Elsewhere { library: "SciPy", name: "csr_array" },
     ],
-    ..FormatFamily::BASE
+    ..FormatFamily::base(&CsrFormat)
 };
 
 /// Conversions of CSR to itself.
@@ -42,10 +42,6 @@ impl<T: Scalar> FormatOf<T> for CsrFormat {
 }
 
 impl<T: Scalar> Stored<T> for Csr<T> {
-    fn numbers(&self) -> NamedNumbers {
-        Vec::new()
-    }
-
     fn arrays(&self) -> NamedArrays<'_, T> {
         let row_ptr = HostArray::Offsets { offsets: self.row_ptr().into(), nnz: self.nnz() as u64 };
         vec![

@@ -153,9 +153,7 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
     device_bytes: |shape, f, dtype| {
         TileTable::device_bytes(f.nrows, f.nnz, f.row_max, TileShape::from(shape), dtype)
     },
-    of_f32: &TableFormat::<TileTable>(PhantomData),
-    of_f64: &TableFormat::<TileTable>(PhantomData),
-    ..FormatFamily::BASE
+    ..FormatFamily::base(&TableFormat::<TileTable>(PhantomData))
 };
 
 impl From<Shape> for TileShape {

@@ -127,9 +127,7 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
     description: include_str!("csr_binned.md"),
     stays_in_csr: true,
     device_bytes: |_, f, dtype| RowBins::device_bytes(f.nrows, f.nnz, f.row_max, dtype),
-    of_f32: &TableFormat::<RowBins>(PhantomData),
-    of_f64: &TableFormat::<RowBins>(PhantomData),
-    ..FormatFamily::BASE
+    ..FormatFamily::base(&TableFormat::<RowBins>(PhantomData))
 };
 
 /// The row offsets are not needed: each row has its own in `starts`.

@@ -167,9 +167,7 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
     description: include_str!("csr_segmented.md"),
     stays_in_csr: true,
     device_bytes: |_, f, dtype| RowBegins::device_bytes(f.nrows, f.nnz, f.empty_rows, dtype),
-    of_f32: &TableFormat::<RowBegins>(PhantomData),
-    of_f64: &TableFormat::<RowBegins>(PhantomData),
-    ..FormatFamily::BASE
+    ..FormatFamily::base(&TableFormat::<RowBegins>(PhantomData))
 };
 
 #[cfg(test)]

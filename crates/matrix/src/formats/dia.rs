@@ -131,9 +131,7 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
     stored_entries: |_, f| stored_entries(f),
     // The diagonals' offsets are no padding, however few non-zeros one has.
     padding: Some(|_, f, dtype| padded_values(stored_entries(f), f, dtype)),
-    of_f32: &DiaFormat,
-    of_f64: &DiaFormat,
-    ..FormatFamily::BASE
+    ..FormatFamily::base(&DiaFormat)
 };
 
 /// The diagonals, if all of them were counted.
@@ -181,11 +179,9 @@ impl<T: Scalar> FormatOf<T> for DiaFormat {
                     count: "diagonals",
                     fits: Box::new(fits),
                 },
-                Step::Room {
-                    name: "values",
-                    element: Element::Value,
-                    len: Box::new(|number| number("diagonals").saturating_mul(number("stride"))),
-                },
+                Step::room("values", Element::Value, |number| {
+                    number("diagonals").saturating_mul(number("stride"))
+                }),
                 Step::Run { routine: "lay_offsets", threads: stride, part: "", with: &[] },
             ],
             most: Bytes(most.saturating_add(marks)),

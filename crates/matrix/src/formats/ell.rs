@@ -161,9 +161,7 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
     device_bytes: |_, f, dtype| Ell::<f32>::device_bytes(f.nrows, f.row_max, dtype),
     stored_entries: |_, f| stored_entries(f),
     padding: Some(|_, f, dtype| padded_entries(stored_entries(f), f, dtype)),
-    of_f32: &EllFormat,
-    of_f64: &EllFormat,
-    ..FormatFamily::BASE
+    ..FormatFamily::base(&EllFormat)
 };
 
 fn stored_entries(f: &Features) -> u64 {

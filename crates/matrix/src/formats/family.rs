@@ -1,6 +1,5 @@
 //! Format families: everything that the rest of the program asks about a format, answered by its file.
 
-use super::csr::CsrFormat;
 use super::{Layout, NamedArrays, NamedNumbers, NumberOf};
 use crate::{Bytes, Csr, Dtype, Features, Infeasible, Limits, MatrixSize, Scalar};
 use rayon::prelude::*;
@@ -112,25 +111,27 @@ impl fmt::Debug for FormatFamily {
 }
 
 impl FormatFamily {
-    /// A format without knobs that stores no entries beside those of the matrix, converted as CSR is. The file of a format states its
-    /// name, description, size and conversions, and what else differs.
-    pub(super) const BASE: Self = Self {
-        name: "",
-        knobs: &[],
-        shapes: || vec![Shape::default()],
-        description: "",
-        padding_bound: |_| PaddingBound::AsEntries,
-        stays_in_csr: false,
-        generator: None,
-        is_steady: false,
-        elsewhere: &[],
-        device_bytes: |_, f, dtype| Csr::<f32>::device_bytes(f.nrows, f.nnz, dtype),
-        stored_entries: |_, f| f.nnz,
-        padding: None,
-        bits_per_column: None,
-        of_f32: &CsrFormat,
-        of_f64: &CsrFormat,
-    };
+    /// A format without knobs that stores no entries beside those of the matrix, with these conversions. The file of a format states its
+    /// name, description and size, and what else differs.
+    pub(super) const fn base<F: FormatOf<f32> + FormatOf<f64>>(of: &'static F) -> Self {
+        Self {
+            name: "",
+            knobs: &[],
+            shapes: || vec![Shape::default()],
+            description: "",
+            padding_bound: |_| PaddingBound::AsEntries,
+            stays_in_csr: false,
+            generator: None,
+            is_steady: false,
+            elsewhere: &[],
+            device_bytes: |_, f, dtype| Csr::<f32>::device_bytes(f.nrows, f.nnz, dtype),
+            stored_entries: |_, f| f.nnz,
+            padding: None,
+            bits_per_column: None,
+            of_f32: of,
+            of_f64: of,
+        }
+    }
 
     /// Conversions for the value type.
     pub(super) fn of<T: Scalar>(&self) -> &'static dyn FormatOf<T> {
@@ -199,7 +200,9 @@ pub(super) fn longest_row(row_ptr: &[u64]) -> u64 {
 /// A matrix in a storage format, as named arrays and numbers.
 pub trait Stored<T: Scalar>: Any + fmt::Debug + Send + Sync {
     /// Numbers that kernels are given beside the arrays.
-    fn numbers(&self) -> NamedNumbers;
+    fn numbers(&self) -> NamedNumbers {
+        Vec::new()
+    }
 
     /// The arrays.
     fn arrays(&self) -> NamedArrays<'_, T>;

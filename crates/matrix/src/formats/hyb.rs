@@ -99,9 +99,7 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
     stored_entries: |_, f| stored_entries(f),
     // All of it is in the ELL part.
     padding: Some(|_, f, dtype| padded_entries(stored_entries(f), f, dtype)),
-    of_f32: &HybFormat,
-    of_f64: &HybFormat,
-    ..FormatFamily::BASE
+    ..FormatFamily::base(&HybFormat)
 };
 
 fn stored_entries(f: &Features) -> u64 {

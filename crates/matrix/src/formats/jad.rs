@@ -105,9 +105,7 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
         args: &["permutation", "diagonal_ptr", "col_idx", "values"],
     }),
     device_bytes: |_, f, dtype| Jad::<f32>::device_bytes(f.nrows, f.nnz, f.row_max, dtype),
-    of_f32: &JadFormat,
-    of_f64: &JadFormat,
-    ..FormatFamily::BASE
+    ..FormatFamily::base(&JadFormat)
 };
 
 struct JadFormat;

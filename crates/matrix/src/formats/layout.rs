@@ -93,6 +93,17 @@ pub enum Step {
     },
 }
 
+impl Step {
+    /// Room for the array of that name.
+    pub(super) fn room(
+        name: &'static str,
+        element: Element,
+        len: impl Fn(&NumberOf<'_>) -> u64 + Send + Sync + 'static,
+    ) -> Self {
+        Self::Room { name, element, len: Box::new(len) }
+    }
+}
+
 impl fmt::Debug for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

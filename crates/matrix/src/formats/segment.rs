@@ -49,9 +49,7 @@ impl Segment {
     pub(crate) const fn device_bytes(places: u64) -> Bytes {
         Bytes(places.saturating_mul(Self::BYTES + 8 + 4))
     }
-}
 
-impl Segment {
     /// `segments`, and room for what thread blocks leave for each other about them: `places` of each. The counters are 0
     /// between two products.
     pub(crate) fn arrays<T: Scalar>(segments: &[Self], places: usize) -> NamedArrays<'static, T> {

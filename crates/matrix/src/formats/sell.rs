@@ -195,9 +195,7 @@ pub(super) static FORMAT: FormatFamily = FormatFamily {
     },
     stored_entries: entries_of,
     padding: Some(|shape, f, dtype| padded_entries(entries_of(shape, f), f, dtype)),
-    of_f32: &SellFormat,
-    of_f64: &SellFormat,
-    ..FormatFamily::BASE
+    ..FormatFamily::base(&SellFormat)
 };
 
 impl From<Shape> for SellShape {

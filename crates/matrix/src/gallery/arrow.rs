@@ -19,9 +19,7 @@ pub(super) const ARROW: Generator = Generator {
         let (n, width) = (arguments.whole("n"), arguments.whole("width"));
         Box::new(move |number, rng, row| {
             let full = if number < width { n } else { width };
-            for col in 0..full {
-                row.push(col, rng.value());
-            }
+            row.fill(0..full, rng);
             if number >= full {
                 row.push(number, rng.value());
             }

@@ -18,9 +18,7 @@ pub(super) const BLOCK_DIAGONAL: Generator = Generator {
         let [n, block] = ["n", "block"].map(|name| arguments.whole(name));
         Box::new(move |number, rng, row| {
             let first = number / block * block;
-            for col in first..(first + block).min(n) {
-                row.push(col, rng.value());
-            }
+            row.fill(first..(first + block).min(n), rng);
         })
     },
 };

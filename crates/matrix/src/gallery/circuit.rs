@@ -33,9 +33,7 @@ pub(super) const CIRCUIT: Generator = Generator {
             }
             for &rail in &rails {
                 if rail == number {
-                    for node in (0..n).filter(|&node| wired(rail, node)) {
-                        row.push(node, rng.value());
-                    }
+                    row.fill((0..n).filter(|&node| wired(rail, node)), rng);
                 } else if wired(rail, number) {
                     row.push(rail, rng.value());
                 }

@@ -17,9 +17,7 @@ pub(super) const DENSE: Generator = Generator {
     rows: |arguments| {
         let ncols = arguments.whole("cols");
         Box::new(move |_, rng, row| {
-            for col in 0..ncols {
-                row.push(col, rng.value());
-            }
+            row.fill(0..ncols, rng);
         })
     },
 };

@@ -20,18 +20,13 @@ pub(super) const KKT: Generator = Generator {
     ],
     size: |arguments| {
         let [n, m, row] = ["n", "m", "row"].map(|name| u128::from(arguments.whole(name)));
-        Size {
-            nrows: n + m,
-            ncols: n + m,
-            nnz: n + 2 * (n - 1) + 2 * n.saturating_sub(2) + 2 * m * row.min(n),
-        }
+        let nnz = n + 2 * (n - 1) + 2 * n.saturating_sub(2) + 2 * m * row.min(n);
+        Size { nrows: n + m, ncols: n + m, nnz }
     },
     rows: |arguments| {
         let [n, m, length, seed] = ["n", "m", "row", "seed"].map(|name| arguments.whole(name));
         let constraint: RowMaker = Box::new(move |_, rng, row| {
-            for col in rng.distinct(length, n) {
-                row.push(col.into(), rng.value());
-            }
+            row.fill(rng.distinct(length, n), rng);
         });
         let a = build::<f64>(m as usize, n as usize, seed, &constraint);
         let transposed = a.transposed_at_once().expect("rows and columns are within the limit for both");

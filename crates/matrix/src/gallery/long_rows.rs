@@ -22,9 +22,7 @@ pub(super) const LONG_ROWS: Generator = Generator {
             row.push(number, rng.value());
             // Row i is long if it is the first of one of `long` equal parts.
             if (number * long) % n < long {
-                for col in rng.distinct(length, n) {
-                    row.push(col.into(), rng.value());
-                }
+                row.fill(rng.distinct(length, n), rng);
             }
         })
     },

@@ -37,9 +37,8 @@ pub(super) const RMAT: Generator = Generator {
         Box::new(move |number, _, row| {
             let mut rng = Rng::new(!seed, number);
             let first = edges.partition_point(|edge| u64::from(edge.0) < number);
-            for edge in edges[first..].iter().take_while(|edge| u64::from(edge.0) == number) {
-                row.push(edge.1.into(), rng.value());
-            }
+            let of_row = edges[first..].iter().take_while(|edge| u64::from(edge.0) == number);
+            row.fill(of_row.map(|edge| edge.1), &mut rng);
         })
     },
 };

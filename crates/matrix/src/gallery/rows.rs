@@ -20,6 +20,13 @@ impl Row {
         self.entries.push((col as u32, value));
     }
 
+    /// Adds an entry with a random value in each of these columns.
+    pub(super) fn fill<C: Into<u64>>(&mut self, cols: impl IntoIterator<Item = C>, rng: &mut Rng) {
+        for col in cols {
+            self.push(col.into(), rng.value());
+        }
+    }
+
     /// Columns strictly increasing.
     fn sort(&mut self) {
         if !self.entries.is_sorted_by(|a, b| a.0 < b.0) {

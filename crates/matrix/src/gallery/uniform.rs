@@ -20,9 +20,7 @@ pub(super) const RANDOM: Generator = Generator {
         let spread = spread.min(length).min(ncols.saturating_sub(length));
         Box::new(move |_, rng, row| {
             let length = length - spread + rng.below(2 * spread + 1);
-            for col in rng.distinct(length, ncols) {
-                row.push(col.into(), rng.value());
-            }
+            row.fill(rng.distinct(length, ncols), rng);
         })
     },
 };
@@ -72,9 +70,7 @@ pub(super) const HYPERSPARSE: Generator = Generator {
         let filled = arguments.real("filled");
         Box::new(move |_, rng, row| {
             if rng.chance(filled) {
-                for col in rng.distinct(length, n) {
-                    row.push(col.into(), rng.value());
-                }
+                row.fill(rng.distinct(length, n), rng);
             }
         })
     },
@@ -90,8 +86,6 @@ fn rectangle(arguments: &Arguments, length: u64) -> Size {
 fn equal_rows(arguments: &Arguments) -> RowMaker {
     let [ncols, length] = ["cols", "row"].map(|name| arguments.whole(name));
     Box::new(move |_, rng, row| {
-        for col in rng.distinct(length, ncols) {
-            row.push(col.into(), rng.value());
-        }
+        row.fill(rng.distinct(length, ncols), rng);
     })
 }

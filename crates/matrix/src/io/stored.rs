@@ -2,7 +2,7 @@
 
 use super::Remark;
 use crate::Csr;
-use std::fmt;
+use serde::Serialize;
 
 /// A matrix and what its file said.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,29 +44,38 @@ pub struct Stored {
 }
 
 /// Kind of file and layout in it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub enum Layout {
     /// Matrix Market, a line for each entry.
+    #[serde(rename = "Matrix Market coordinate")]
     MatrixMarketCoordinate,
     /// Matrix Market, every value of a dense matrix.
+    #[serde(rename = "Matrix Market array")]
     MatrixMarketArray,
     /// `scipy.sparse.save_npz`, compressed rows.
+    #[serde(rename = "npz csr")]
     NpzCsr,
     /// `scipy.sparse.save_npz`, compressed columns.
+    #[serde(rename = "npz csc")]
     NpzCsc,
     /// `scipy.sparse.save_npz`, coordinates.
+    #[serde(rename = "npz coo")]
     NpzCoo,
     /// `scipy.sparse.save_npz`, compressed rows of dense blocks.
+    #[serde(rename = "npz bsr")]
     NpzBsr,
     /// `scipy.sparse.save_npz`, diagonals.
+    #[serde(rename = "npz dia")]
     NpzDia,
     /// Harwell-Boeing or Rutherford-Boeing, compressed columns.
+    #[serde(rename = "Harwell-Boeing")]
     Boeing,
 }
 
 /// Kind of values in a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Field {
     /// Floating point.
@@ -80,7 +89,8 @@ pub enum Field {
 }
 
 /// Part of a matrix that a file stores.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Symmetry {
     /// All of it.
@@ -93,39 +103,4 @@ pub enum Symmetry {
     Hermitian,
 }
 
-impl fmt::Display for Layout {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::MatrixMarketCoordinate => "Matrix Market coordinate",
-            Self::MatrixMarketArray => "Matrix Market array",
-            Self::NpzCsr => "npz csr",
-            Self::NpzCsc => "npz csc",
-            Self::NpzCoo => "npz coo",
-            Self::NpzBsr => "npz bsr",
-            Self::NpzDia => "npz dia",
-            Self::Boeing => "Harwell-Boeing",
-        })
-    }
-}
-
-impl fmt::Display for Field {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Real => "real",
-            Self::Integer => "integer",
-            Self::Pattern => "pattern",
-            Self::Complex => "complex",
-        })
-    }
-}
-
-impl fmt::Display for Symmetry {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::General => "general",
-            Self::Symmetric => "symmetric",
-            Self::SkewSymmetric => "skew-symmetric",
-            Self::Hermitian => "hermitian",
-        })
-    }
-}
+display_as_serialized!(Layout, Field, Symmetry);

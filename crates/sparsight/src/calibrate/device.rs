@@ -6,6 +6,7 @@ use super::{
 };
 use crate::Error;
 use crate::bench::{Bench, bench};
+use crate::bindings::LocalDevice;
 use crate::profile::{GridName, ProfileFolder, ProfiledDevice, calibration_folder};
 use crate::records::CorpusRecord;
 use sparsight_device::cpu::Cpu;
@@ -58,6 +59,16 @@ impl CalibrationTarget {
             Self::Gpu(index) => Cuda::name(index).map(Some),
             Self::GpuPart(index, multiprocessors) => Cuda::name_of_part(index, multiprocessors).map(Some),
             Self::Hip(index) => Hip::name(index).map(Some),
+        }
+    }
+}
+
+impl From<LocalDevice> for CalibrationTarget {
+    fn from(device: LocalDevice) -> Self {
+        match device {
+            LocalDevice::Cpu => Self::Processor,
+            LocalDevice::Gpu(index) => Self::Gpu(index),
+            LocalDevice::Hip(index) => Self::Hip(index),
         }
     }
 }
@@ -179,6 +190,44 @@ impl OpenDevice {
             Self::Gpu(gpu) => gpu.as_ref(),
             Self::Hip(gpu) => gpu.as_gpu(),
         }
+    }
+
+    /// Opens the device for products: no rates are measured. A GPU of NVIDIA converts where `converts_from`, asked by the driver's name of
+    /// it, knows from which size on it is faster.
+    ///
+    /// # Errors
+    /// [`DeviceError`] if the device is not there, and those of `converts_from`.
+    pub fn for_products<E: From<DeviceError>>(
+        device: LocalDevice,
+        converts_from: impl FnOnce(&str) -> Result<Option<u64>, E>,
+    ) -> Result<Self, E> {
+        match device {
+            LocalDevice::Cpu => Ok(Self::Processor(Box::new(Cpu::new()))),
+            LocalDevice::Gpu(index) => {
+                let mut gpu = Self::Gpu(Box::new(Cuda::open_without_rates(index)?));
+                let known = converts_from(&gpu.facts().name)?;
+                gpu.convert_from(known);
+                Ok(gpu)
+            }
+            LocalDevice::Hip(index) => Ok(Self::Hip(Box::new(Hip::open_without_rates(index)?))),
+        }
+    }
+
+    /// Waits for everything that is queued there; nothing is on a processor.
+    ///
+    /// # Errors
+    /// [`DeviceError::Driver`], also while a stream of a GPU is captured into a graph.
+    pub fn wait_for_all(&self) -> Result<(), DeviceError> {
+        match self {
+            Self::Processor(_) => Ok(()),
+            Self::Gpu(gpu) => gpu.wait_for_all(),
+            Self::Hip(gpu) => gpu.wait_for_all(),
+        }
+    }
+
+    /// Returns whether the program has reset the device since it was opened: see [`Cuda::was_reset`].
+    pub fn was_reset(&self) -> bool {
+        matches!(self, Self::Gpu(gpu) if gpu.was_reset())
     }
 
     /// Measures the rates of a processor; those of a GPU are measured when it is opened.

@@ -66,17 +66,13 @@ struct DataSheet {
     multiprocessors: u32,
     l2_bytes: f64,
     memory_bytes: f64,
-    #[serde(default)]
     memory_bytes_per_s: Option<f64>,
-    #[serde(default)]
     copy_bytes_per_s: Option<f64>,
     launch_s: f64,
     compute_capability: (u32, u32),
     #[serde(default = "threads_per_multiprocessor")]
     threads_per_multiprocessor: u32,
-    #[serde(default)]
     wave_size: Option<u32>,
-    #[serde(default)]
     upload_bytes_per_s: Option<f64>,
     #[serde(default = "reference")]
     reference: String,

@@ -257,15 +257,13 @@ impl Profile {
     /// Profile of a folder that was fitted, `None` of any other.
     fn of_own_models(folder: &ProfileFolder) -> Result<Option<Self>, Error> {
         let Some(models) = folder.models()? else { return Ok(None) };
-        let (name, path) = (folder.name(), folder.path().to_owned());
-        Ok(Some(Self {
-            name,
-            folder: Some(path),
-            device: folder.device()?,
-            models,
-            rescaled: None,
-            launch_here: None,
-        }))
+        let path = folder.path().to_owned();
+        Ok(Some(Self::of(folder.name(), Some(path), folder.device()?, models)))
+    }
+
+    /// A profile with models of its own.
+    fn of(name: String, folder: Option<PathBuf>, device: ProfiledDevice, models: Models) -> Self {
+        Self { name, folder, device, models, rescaled: None, launch_here: None }
     }
 
     /// The shipped profile or the folder of that name, with models of its own: another profile's predictions are carried over

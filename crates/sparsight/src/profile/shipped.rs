@@ -44,14 +44,9 @@ pub(super) fn load(name: &str) -> Result<Profile, Error> {
     let (_, path) = find(name)?;
     let (file, models) = (ProfilesFile::of_this_program()?, path.join("models"));
     let (index, source) = (models.join("index.json"), Source::Shipped(models, file));
-    Ok(Profile {
-        name: name.to_owned(),
-        folder: None,
-        device: load_device(name)?,
-        models: Models::stored(&index, &file.text(&index)?, source)?,
-        rescaled: None,
-        launch_here: None,
-    })
+    let device = load_device(name)?;
+    let models = Models::stored(&index, &file.text(&index)?, source)?;
+    Ok(Profile::of(name.to_owned(), None, device, models))
 }
 
 pub(super) fn load_calibration(name: &str) -> Result<CalibrationFile, Error> {

@@ -161,24 +161,18 @@ impl TryFrom<CorpusLine> for CorpusRecord {
     type Error = String;
 
     fn try_from(line: CorpusLine) -> Result<Self, String> {
-        let CorpusLine {
-            matrix,
-            dtype,
-            caches,
-            features,
-            preparation,
-            preprocess,
-            clock,
-            launch_s,
-            blocks,
-            results,
-        } = line;
-        let results = match results {
+        let results = match line.results {
             Results::OneByOne(results) => results,
-            Results::Grouped(kernels) => ungrouped(kernels, &blocks, dtype)?,
+            Results::Grouped(kernels) => ungrouped(kernels, &line.blocks, line.dtype)?,
         };
-        let new = Self::new(matrix, dtype, caches, features);
-        Ok(Self { preparation, preprocess, clock, launch_s, results, ..new })
+        Ok(Self {
+            preparation: line.preparation,
+            preprocess: line.preprocess,
+            clock: line.clock,
+            launch_s: line.launch_s,
+            results,
+            ..Self::new(line.matrix, line.dtype, line.caches, line.features)
+        })
     }
 }
 

@@ -3,7 +3,9 @@
 use super::shared_product::SharedProduct;
 use crate::Error;
 use sparsight_device::timing::{Batch, Caches};
-use sparsight_device::{DeviceOperands, DeviceSlice, DeviceSliceMut, HostOperands, LoadedEpilogue, Stream};
+use sparsight_device::{
+    DeviceOperands, DeviceSlice, DeviceSliceMut, EpilogueVectors, HostOperands, LoadedEpilogue, Stream,
+};
 use sparsight_kernels::Epilogue;
 use sparsight_matrix::Scalar;
 
@@ -78,7 +80,8 @@ impl<T: Scalar> EpilogueProduct<T> {
         dots: Option<DeviceSliceMut<'_, f64>>,
         stream: Option<Stream<'_>>,
     ) -> Result<(), Error> {
-        Ok(self.loaded.multiply_on_device(self.product.read().as_ref(), x, y, operands, dots, stream)?)
+        let vectors = EpilogueVectors { x, y, operands, dots, stream };
+        Ok(self.loaded.multiply_on_device(self.product.read().as_ref(), vectors)?)
     }
 
     /// Time of `products` products with random vectors, back to back, measured on the device.

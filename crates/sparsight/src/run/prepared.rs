@@ -4,7 +4,9 @@ use super::EpilogueProduct;
 use super::shared_product::SharedProduct;
 use crate::Error;
 use sparsight_device::timing::{Batch, Caches};
-use sparsight_device::{Device, DeviceSlice, DeviceSliceMut, LoadRequest, Preparation, Product, Stream};
+use sparsight_device::{
+    Device, DeviceSlice, DeviceSliceMut, DeviceVectors, LoadRequest, Preparation, Product, Stream,
+};
 use sparsight_kernels::Epilogue;
 use sparsight_matrix::{Csr, Scalar};
 
@@ -114,7 +116,7 @@ impl<T: Scalar> Prepared<T> {
         y: DeviceSliceMut<'_, T>,
         stream: Option<Stream<'_>>,
     ) -> Result<(), Error> {
-        Ok(self.product.read().multiply_on_device(alpha, x, beta, y, stream)?)
+        Ok(self.product.read().multiply_on_device(DeviceVectors { alpha, x, beta, y, stream })?)
     }
 
     /// Compiles an epilogue for this matrix: what is done with the sum of each row where it would be stored, and dot products in the

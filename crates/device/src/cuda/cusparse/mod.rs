@@ -17,14 +17,13 @@ mod described;
 mod spmv;
 mod spmv_op;
 
-use super::context::{Context, named as named_driver};
+use super::context::Context;
 use super::library::require_cusparse;
 use crate::gpu::{DeviceMatrix, Vectors};
 use crate::vendor::{Indices, VendorLibrary, timed};
 use crate::{DeviceError, Stream};
 use bsrmv::Bsrmv;
 use cudarc::cusparse::sys;
-use cudarc::driver::result;
 use described::Described;
 use sparsight_kernels::{Kernel, Vendor};
 use sparsight_matrix::{Dtype, Scalar, Seconds};
@@ -120,8 +119,8 @@ impl VendorLibrary for Library {
         &self.alone
     }
 
-    fn set_stream(&self, stream: Option<Stream<'_>>) -> Result<(), DeviceError> {
-        let stream = stream.map_or(self.context.stream, |stream| stream.as_raw().cast());
+    fn set_stream(&self, stream: Stream<'_>) -> Result<(), DeviceError> {
+        let stream = stream.as_raw();
         // SAFETY: the handle is alive, and so is the stream while something is queued in it.
         named("cusparseSetStream", unsafe { sys::cusparseSetStream(self.raw, stream.cast()) })
     }
@@ -152,12 +151,6 @@ impl VendorLibrary for Library {
             Call::Bsrmv(call) => call.queue::<T>(self, v),
             Call::SpMvOp(call) => call.queue(self, v),
         }
-    }
-
-    unsafe fn queue_zero(&self, y: u64, bytes: usize, stream: Option<Stream<'_>>) -> Result<(), DeviceError> {
-        let stream = stream.map_or(self.context.stream, |stream| stream.as_raw().cast());
-        // SAFETY: y is that long and alive.
-        named_driver("cuMemsetD8Async", unsafe { result::memset_d8_async(y, 0, bytes, stream) })
     }
 }
 

@@ -4,7 +4,8 @@ use super::Limit;
 use super::api::{Api, api};
 use super::{broken, named};
 use crate::cuda::context::{self, Context};
-use crate::gpu::{Extent, Link, Message};
+use crate::cuda::event::Event;
+use crate::gpu::{Driver as _, Extent, Link, Message, Stamp};
 use crate::{DeviceError, Stream};
 use cudarc::driver::{result, sys as driver};
 use cudarc::nccl::sys;
@@ -35,8 +36,8 @@ pub(super) struct End {
     raw: Raw,
     stream: driver::CUstream,
     /// Recorded where one stream waits for the other.
-    follows: driver::CUevent,
-    leads: driver::CUevent,
+    follows: Event,
+    leads: Event,
     rank: usize,
     ranks: usize,
     limit: Duration,
@@ -92,10 +93,7 @@ impl End {
         // SAFETY: the library is there, since an identity was drawn; the pointer is to a live handle.
         let joined = unsafe { (api.ncclCommInitRank)(&raw mut raw, ranks as i32, id, rank as i32) };
         named("ncclCommInitRank", joined)?;
-        let event = || {
-            let made = result::event::create(driver::CUevent_flags::CU_EVENT_DISABLE_TIMING);
-            context::named("cuEventCreate", made)
-        };
+        let event = || Event::new(&context, Stamp::None);
         let stream = urgent_stream()?;
         let (follows, leads) = (event()?, event()?);
         drop(entered);
@@ -160,19 +158,17 @@ impl End {
     }
 
     /// Makes the work queued in `then` wait for what is in `first` now.
-    fn order(
-        &self,
-        event: driver::CUevent,
-        first: driver::CUstream,
-        then: driver::CUstream,
-    ) -> Result<(), DeviceError> {
+    fn order(&self, event: &Event, first: Stream<'_>, then: Stream<'_>) -> Result<(), DeviceError> {
         self.check()?;
         let _entered = self.context.enter()?;
-        // SAFETY: event and streams are alive and of this context.
-        context::named("cuEventRecord", unsafe { result::event::record(event, first) })?;
-        let flags = driver::CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT;
-        // SAFETY: as above.
-        context::named("cuStreamWaitEvent", unsafe { result::stream::wait_event(then, event, flags) })
+        event.record(first, false)?;
+        event.hold(then, false)
+    }
+
+    /// Its own stream, in which it exchanges.
+    fn own(&self) -> Stream<'_> {
+        // SAFETY: the stream lives as long as `self`.
+        unsafe { Stream::from_raw(self.stream.cast()) }
     }
 
     /// Makes a call that queues; until data has come through it may wait for other ranks. Afterwards it waits only where the driver's
@@ -245,16 +241,15 @@ impl Link for End {
     }
 
     fn stream(&self) -> Option<Stream<'_>> {
-        // SAFETY: it lives as long as this.
-        Some(unsafe { Stream::from_raw(self.stream.cast()) })
+        Some(self.own())
     }
 
     fn follow(&self) -> Result<(), DeviceError> {
-        self.order(self.follows, self.context.stream, self.stream)
+        self.order(&self.follows, self.context.stream(), self.own())
     }
 
     fn lead(&self) -> Result<(), DeviceError> {
-        self.order(self.leads, self.stream, self.context.stream)
+        self.order(&self.leads, self.own(), self.context.stream())
     }
 
     unsafe fn exchange(&self, gives: &[Message], gets: &[Message]) -> Result<(), DeviceError> {
@@ -358,10 +353,6 @@ impl Drop for End {
         // Destroying would wait for all ranks; nothing is under way, so that nothing is lost.
         self.give_up()();
         // SAFETY: made when this was, destroyed only here.
-        unsafe {
-            let _ = result::event::destroy(self.follows);
-            let _ = result::event::destroy(self.leads);
-            let _ = result::stream::destroy(self.stream);
-        }
+        let _ = unsafe { result::stream::destroy(self.stream) };
     }
 }

@@ -116,8 +116,8 @@ impl VendorLibrary for Library {
         &self.alone
     }
 
-    fn set_stream(&self, stream: Option<Stream<'_>>) -> Result<(), DeviceError> {
-        let stream = stream.map_or(self.context.stream, Stream::as_raw);
+    fn set_stream(&self, stream: Stream<'_>) -> Result<(), DeviceError> {
+        let stream = stream.as_raw();
         // SAFETY: the handle is alive, and so is the stream while something is queued in it.
         named("rocsparse_set_stream", unsafe { (self.api.rocsparse_set_stream)(self.raw, stream) })
     }
@@ -135,12 +135,5 @@ impl VendorLibrary for Library {
 
     unsafe fn queue<T: Scalar>(&self, call: &mut SpMv<T>, v: &Vectors) -> Result<(), DeviceError> {
         call.queue(self, v)
-    }
-
-    unsafe fn queue_zero(&self, y: u64, bytes: usize, stream: Option<Stream<'_>>) -> Result<(), DeviceError> {
-        let (api, stream) = (self.context.api, stream.map_or(self.context.stream, Stream::as_raw));
-        // SAFETY: as the caller promises.
-        let set = unsafe { (api.hipMemsetD8Async)(y as *mut c_void, 0, bytes, stream) };
-        api.named("hipMemsetD8Async", set)
     }
 }

@@ -1,11 +1,13 @@
 //! Why a time is not transferred.
 
+use serde::Serialize;
 use sparsight_kernels::Candidate;
-use std::fmt;
+use sparsight_matrix::display_as_serialized;
 use thiserror::Error;
 
 /// Role of a device in a transfer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Role {
     /// The device on which the time is known.
     Reference,
@@ -13,14 +15,7 @@ pub enum Role {
     Target,
 }
 
-impl fmt::Display for Role {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Reference => "reference",
-            Self::Target => "target",
-        })
-    }
-}
+display_as_serialized!(Role);
 
 /// A refusal, with the device whose benchmark matrices are to blame.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

@@ -27,9 +27,7 @@ pub(in crate::formats) static FORMAT: FormatFamily = FormatFamily {
         Bytes(padded_values(size.entries, f, dtype).0.saturating_add(symbols as u64))
     }),
     bits_per_column: Some(|shape, f| f.padded.bro_ell(shape.into()).map(|size| size.bits_a_column(f.nnz))),
-    of_f32: &BroEllFormat,
-    of_f64: &BroEllFormat,
-    ..FormatFamily::BASE
+    ..FormatFamily::base(&BroEllFormat)
 };
 
 impl From<Shape> for BroEllShape {
@@ -82,12 +80,8 @@ impl<T: Scalar> FormatOf<T> for BroEllFormat {
                 Step::Run { routine: "bro_widths", threads: 32 * slices, part: "", with: &[] },
                 Step::AddUp { lengths: "symbols_per_slice", starts: "symbol_ptr", total: "symbol_count" },
                 Step::Check(Box::new(fits)),
-                Step::Room {
-                    name: "symbols",
-                    element: Element::U64,
-                    len: Box::new(|number| number("symbol_count")),
-                },
-                Step::Room { name: "values", element: Element::Value, len: Box::new(move |_| entries) },
+                Step::room("symbols", Element::U64, |number| number("symbol_count")),
+                Step::room("values", Element::Value, move |_| entries),
                 Step::Run { routine: "bro_pack", threads: nrows, part: "", with: &[] },
             ],
             most: Bytes(most.saturating_add(8 * (slices + 1))),
