@@ -10,6 +10,7 @@ use sparsight::calibrate::{
     cpu_calibration_folder, may_calibrate,
 };
 use sparsight::device::DeviceError;
+use sparsight::device::cpu::Cpu;
 use sparsight::device::cuda::{self, Cuda, Identity, Nccl};
 use sparsight::device::gpu::{GpuDevice, Link};
 use sparsight::matrix::Dtype;
@@ -17,7 +18,7 @@ use sparsight::{Error, Profile};
 use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 /// An open device for products.
@@ -50,9 +51,15 @@ impl Opened {
     }
 }
 
-/// That device, opened when it is first asked for.
+/// That device, opened when it is first asked for. The processor waits for no GPU that is being opened, in this process or in the one
+/// that it was forked from.
 fn opened(here: LocalDevice) -> Result<Arc<OpenDevice>, Failure> {
+    static PROCESSOR: LazyLock<Arc<OpenDevice>> =
+        LazyLock::new(|| Arc::new(OpenDevice::Processor(Box::new(Cpu::new()))));
     static OPEN: Mutex<BTreeMap<LocalDevice, Arc<OpenDevice>>> = Mutex::new(BTreeMap::new());
+    if here == LocalDevice::Cpu {
+        return Ok(Arc::clone(&PROCESSOR));
+    }
     let mut all = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
     // One that the program has reset since is opened again.
     if let Some(device) = all.get(&here).filter(|device| !device.was_reset()) {
