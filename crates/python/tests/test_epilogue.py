@@ -224,8 +224,12 @@ def test_vectors_on_a_gpu(name, request, rng):
             dots = operator.matvec_dot(gx, gy, [gx, gd, ("s", gz)])
             sums = [(a @ x) @ x, (a @ x) @ d, (a @ x) @ z]
             assert type(dots) is type(gy) and near(get(dots), sums, np.float64)
-            bits = {get(operator.matvec_dot(gx, gy, [gx])).tobytes() for _ in range(5)}
-            assert len(bits) == 1, candidate
+            # The same y gives the same dot products; that of COO, which adds by atomics, may differ from run to run.
+            dots_of = {}
+            for _ in range(5):
+                dots = get(operator.matvec_dot(gx, gy, [gx])).tobytes()
+                assert dots_of.setdefault(get(gy).tobytes(), dots) == dots, candidate
+            assert len(dots_of) == 1 or candidate.startswith("coo"), candidate
             with pytest.raises(sparsight.BadEpilogue, match=r"epilogue\(1\)"):
                 operator.matvec(gx, gy, epilogue="s * undeclared(2)")
 
