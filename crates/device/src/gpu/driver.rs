@@ -35,7 +35,7 @@ pub(crate) trait Driver: Memory + 'static {
         self.wait_for(self.stream())
     }
 
-    /// Returns whether `stream` is captured into a graph.
+    /// Returns whether `stream` is captured into a graph; never on HIP, where a product that needs a fence is not captured.
     ///
     /// # Errors
     /// A failed call.

@@ -16,7 +16,8 @@ pub(super) static FAMILY: Family = Family {
     format: |[slice, ..]| Format::of("bro-ell", [slice, 0]),
     run: |_| Run::Launches(&RECIPE),
     cpu: Some(CpuProducts { f32: product, f64: product }),
-    // It is learned alone (Lehnert et al. 2016).
+    // No strip rule: it is learned alone (Lehnert et al. 2016).
+
     // What packing saves is in the time on the reference: only the ratio of the two devices is borrowed, which takes it for
     // granted that unpacking costs as much, beside memory, on the one as on the other.
     elsewhere: &[Elsewhere { library: "Tang et al.", name: "BRO-ELL" }],

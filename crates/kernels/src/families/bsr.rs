@@ -28,7 +28,7 @@ pub(super) static FAMILY: Family = Family {
     threads_per_row: |knobs| Some(threads(knobs)),
     warp_work: |knobs, _, f| Some(work_of_blocks(knobs[0], threads(knobs), f)),
     thread_blocks: |knobs, block, f| blocks_of_threads(StripUnit::Rows, threads(knobs), block, f),
-    // The papers do not have it; their benchmark matrices hold a non-zero or two in each block.
+    // No strip rule: the papers do not have it; their benchmark matrices hold a non-zero or two in each block.
     // It gives threads to rows, and they read neighbouring words, as those of ELL do.
     ..Family::BASE
 };

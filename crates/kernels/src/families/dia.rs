@@ -19,7 +19,7 @@ pub(super) static FAMILY: Family = Family {
         let diagonals = f.diagonals.unwrap_or(f.row_max) as f64;
         Some(WarpWork::of_warps(diagonals, diagonals * f.nrows.div_ceil(32) as f64))
     },
-    // The papers name it as future work; their benchmark matrices scatter the columns over more diagonals than it stores.
+    // No strip rule: the papers name it as future work; their benchmark matrices scatter the columns over more diagonals than it stores.
     // It gives threads to rows, and they read neighbouring words, as those of ELL do.
     elsewhere: &[Elsewhere { library: "CUSP", name: "spmv_dia" }],
     ..Family::BASE

@@ -36,8 +36,7 @@ pub(super) static FAMILY: Family = Family {
         Some(WarpWork { steps: stored.map_or(of_teams.steps, |stored| stored as f64 / 32.0), ..of_teams })
     },
     thread_blocks: |knobs, block, f| blocks_of_threads(StripUnit::Rows, threads(knobs), block, f),
-    // It is learned alone (Lehnert et al. 2016).
-    // On rows of one length SELL is ELL slice by slice.
+    // No strip rule: it is learned alone (Lehnert et al. 2016). On rows of one length SELL is ELL slice by slice.
     ..Family::BASE
 };
 
