@@ -28,12 +28,7 @@ pub(super) struct Limits {
 }
 
 /// Adds a forest to `bytes`, of trees that are at most as deep as `limits` allow.
-pub(super) fn pack(
-    outputs: usize,
-    trees: impl ExactSizeIterator<Item = Tree>,
-    limits: Limits,
-    bytes: &mut Vec<u8>,
-) {
+pub(super) fn pack(outputs: usize, trees: impl Iterator<Item = Tree>, limits: Limits, bytes: &mut Vec<u8>) {
     let trees: Vec<Tree> = trees.collect();
     let splits = || trees.iter().flat_map(|tree| &tree.nodes).filter_map(|node| node.split());
     let mut thresholds: BTreeMap<u16, Vec<i32>> = BTreeMap::new();

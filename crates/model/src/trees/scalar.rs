@@ -31,7 +31,8 @@ const LARGEST: i32 = (1 << (THRESHOLD_BITS - 1)) - 1;
 /// a sixth smaller.
 const PER_ONE: f64 = (1 << 12) as f64;
 
-/// Numbers that are too large become the largest: no time is off by e^8 on average. With two bytes a leaf fewer trees leave the cache.
+/// Numbers that are too large become the largest: with the rates at which trees learn, a leaf of 8 stands for times that are off by a
+/// factor of e^100. With two bytes a leaf fewer trees leave the cache.
 const LARGEST_LEAF: i32 = i16::MAX as i32;
 
 /// Stands for an input at nodes without a split.
@@ -44,6 +45,8 @@ const PLACES: usize = NO_SPLIT as usize + 1;
 /// Trees whose leaves are summed.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct ScalarForest {
+    /// What all rows get: where the trees begin, of any size.
+    start: i32,
     trees: Vec<Complete>,
     /// Levels of splits of the deepest tree: steps of a walk. A constant in its place would have the steps unrolled, which
     /// takes a quarter longer, since a processor has too few registers for all that is kept then.
@@ -175,16 +178,29 @@ impl ScalarForest {
     /// constants of this crate.
     pub(crate) fn grow(rows: &[Row<'_>], growth: &Growth) -> Self {
         let limits = Self::limits(rows[0].inputs.len().min(Self::MOST_INPUTS));
-        Self::of(grow(rows, growth, limits, PER_ONE).iter().map(Complete::of).collect())
+        Self::of(&grow(rows, growth, limits, PER_ONE))
     }
 
-    fn of(trees: Vec<Complete>) -> Self {
-        let levels = trees.iter().map(Complete::levels).max().unwrap_or(0);
-        Self { trees, levels }
+    fn of(trees: &[Tree]) -> Self {
+        let mut forest = Self::default();
+        for tree in trees {
+            forest.add(tree);
+        }
+        forest
+    }
+
+    fn add(&mut self, tree: &Tree) {
+        if let [Node::Leaf] = tree.nodes[..] {
+            self.start = self.start.saturating_add(tree.leaves[0]);
+        } else {
+            let tree = Complete::of(tree);
+            self.levels = self.levels.max(tree.levels());
+            self.trees.push(tree);
+        }
     }
 
     const fn limits(inputs: usize) -> Limits {
-        Limits { depth: DEPTH as u32, inputs: inputs as u64, largest: LARGEST_LEAF }
+        Limits { depth: DEPTH as u32, inputs: inputs as u64, largest: i32::MAX }
     }
 
     /// The sum of the leaves that `inputs` fall into.
@@ -225,7 +241,7 @@ impl ScalarForest {
 
     /// Sum for one row.
     fn sum_of(&self, inputs: &Padded) -> f64 {
-        let mut sum = 0;
+        let mut sum = i64::from(self.start);
         self.walk(ROOT, |tree, at| tree.step(at, inputs), |tree, at| sum += tree.leaf(at, self.levels));
         sum as f64 / PER_ONE
     }
@@ -237,8 +253,8 @@ impl ScalarForest {
         rows: &[Padded; ROWS_TOGETHER],
         between: &[(u32, u32); PLACES],
     ) -> [f64; ROWS_TOGETHER] {
-        let Some(first) = self.trees.first() else { return [0.0; ROWS_TOGETHER] };
-        let mut all = 0;
+        let mut all = i64::from(self.start);
+        let Some(first) = self.trees.first() else { return [all as f64 / PER_ONE; ROWS_TOGETHER] };
         // Written without a branch, which a processor would guess wrong.
         let mut apart = vec![(first, 0); self.trees.len()];
         let mut count = 0;
@@ -292,30 +308,27 @@ impl ScalarForest {
         }
     }
 
-    /// Trees.
+    /// Trees, with the one that all begin with.
     pub(crate) fn len(&self) -> usize {
-        self.trees.len()
+        1 + self.trees.len()
     }
 
     /// Adds all trees to `bytes`.
     pub(crate) fn pack(&self, bytes: &mut Vec<u8>) {
         let limits = Self::limits(Self::MOST_INPUTS);
-        pack(1, self.trees.iter().map(Complete::grown), limits, bytes);
+        let start = std::iter::once(Tree::constant([self.start]));
+        pack(1, start.chain(self.trees.iter().map(Complete::grown)), limits, bytes);
     }
 
     /// The forest of rows with so many inputs that `bytes` begin with, which is cut off from them.
     pub(crate) fn unpack(inputs: usize, bytes: &mut &[u8]) -> Result<Self, String> {
-        let mut trees = Vec::new();
+        let mut forest = Self::default();
         let outputs = unpack(bytes, Self::limits(inputs), |outputs, tree| {
             if outputs == 1 {
-                trees.push(Complete::of(tree));
+                forest.add(tree);
             }
         })?;
-        if outputs == 1 {
-            Ok(Self::of(trees))
-        } else {
-            Err(format!("the trees have {outputs} outputs, not one"))
-        }
+        if outputs == 1 { Ok(forest) } else { Err(format!("the trees have {outputs} outputs, not one")) }
     }
 }
 
@@ -343,7 +356,7 @@ mod tests {
     }
     use Grown::{Leaf, Split};
 
-    fn complete(nodes: &[Grown]) -> Complete {
+    fn tree(nodes: &[Grown]) -> Tree {
         let mut tree = Tree::default();
         for node in nodes {
             match *node {
@@ -351,13 +364,13 @@ mod tests {
                 Split(input, threshold) => tree.push_split(input, threshold),
             }
         }
-        Complete::of(&tree)
+        tree
     }
 
     #[test]
     fn a_walk_ends_in_the_leaf_that_the_tree_shows() {
-        let tree = complete(&[Split(1, 10), Leaf(-0.5), Split(0, 3), Leaf(0.25), Leaf(2.0)]);
-        let forest = ScalarForest::of(vec![tree, complete(&[Leaf(1.0)])]);
+        let first = tree(&[Split(1, 10), Leaf(-0.5), Split(0, 3), Leaf(0.25), Leaf(2.0)]);
+        let forest = ScalarForest::of(&[first, tree(&[Leaf(1.0)])]);
         for (x, sum) in [([9, 9], 0.5_f64), ([2, 10], 1.25), ([3, 10], 3.0)] {
             assert_eq!(forest.sum(&x).to_bits(), sum.to_bits(), "quarters are exact");
         }
@@ -365,9 +378,13 @@ mod tests {
 
     #[test]
     fn numbers_that_are_too_large_for_a_leaf_become_the_largest() {
-        let forest = ScalarForest::of(vec![complete(&[Split(0, 1), Leaf(-9.0), Leaf(9.0)])]);
+        let start = 20.0;
+        let forest = ScalarForest::of(&[tree(&[Leaf(start)]), tree(&[Split(0, 1), Leaf(-9.0), Leaf(9.0)])]);
         let largest = f64::from(LARGEST_LEAF) / PER_ONE;
-        assert_eq!([0, 1].map(|x| forest.sum(&[x]).to_bits()), [-largest, largest].map(f64::to_bits));
+        let sums = [start - largest, start + largest];
+        assert_eq!([0, 1].map(|x| forest.sum(&[x]).to_bits()), sums.map(f64::to_bits));
+        let together: Vec<u64> = forest.sums(&[0], &[[0], [1]]).into_iter().map(f64::to_bits).collect();
+        assert_eq!(together, sums.map(f64::to_bits));
     }
 
     #[test]
@@ -375,8 +392,8 @@ mod tests {
         const INPUTS: usize = 43;
         let last = INPUTS as u16 - 1;
         let trees = (0..30_i32).map(|i| match i % 3 {
-            0 => complete(&[Leaf(f64::from(i))]),
-            1 => complete(&[
+            0 => tree(&[Leaf(f64::from(i))]),
+            1 => tree(&[
                 Split(last, i),
                 Split(0, i / 2),
                 Leaf(-0.5),
@@ -385,9 +402,9 @@ mod tests {
                 Leaf(2.0),
                 Leaf(0.125),
             ]),
-            _ => complete(&[Split(last, i), Leaf(1.0), Split(1, 10 * i), Leaf(3.0), Leaf(4.0)]),
+            _ => tree(&[Split(last, i), Leaf(1.0), Split(1, 10 * i), Leaf(3.0), Leaf(4.0)]),
         });
-        let forest = ScalarForest::of(trees.collect());
+        let forest = ScalarForest::of(&trees.collect::<Vec<_>>());
         let blocks = [[3, 200], [8, 100], [13, 0], [3, 20], [200, 200], [0, 0]];
         for number in [-5, 2, 14, 40] {
             let mut inputs = [0; INPUTS];
@@ -405,8 +422,8 @@ mod tests {
 
     #[test]
     fn a_forest_is_unpacked_as_it_was_packed() {
-        let tree = complete(&[Split(7, -12), Split(0, 5), Leaf(1e-5), Leaf(0.1), Leaf(-3.0)]);
-        let forest = ScalarForest::of(vec![tree, complete(&[Leaf(0.0)])]);
+        let first = tree(&[Split(7, -12), Split(0, 5), Leaf(1e-5), Leaf(0.1), Leaf(-3.0)]);
+        let forest = ScalarForest::of(&[first, tree(&[Leaf(0.0)])]);
         let mut bytes = Vec::new();
         forest.pack(&mut bytes);
         let unpacked = |inputs| ScalarForest::unpack(inputs, &mut &bytes[..]);
