@@ -7,11 +7,11 @@
 
 use crate::emulator::gxx_is_missing;
 use crate::emulator::matrices::{awkward, matrix};
-use crate::support::{hold, thirds};
+use crate::support::{hold, queue, thirds};
 use sparsight_device::gpu::{ConvertOn, DeviceArray, GpuDevice};
 use sparsight_device::hip::{Hip, compile, hiprtc_version};
 use sparsight_device::timing::Caches;
-use sparsight_device::{Device, DeviceError, DeviceVectors, LoadRequest, Partition, check, random_x};
+use sparsight_device::{Device, DeviceError, LoadRequest, Partition, check, random_x};
 use sparsight_kernels::{Candidate, DeviceKind, Execution, Format, Kernel, timing_source};
 use sparsight_matrix::gallery::Recipe;
 use sparsight_matrix::{Csr, Dtype, Infeasible, Narrowing, Scalar, reference};
@@ -199,36 +199,15 @@ fn streams() {
     let (one_x, mut one_y, one) = upload(1);
     let (two_x, mut two_y, two) = upload(2);
     for _ in 0..20 {
-        product
-            .multiply_on_device(DeviceVectors {
-                alpha: 1.0,
-                x: one_x.as_slice(),
-                beta: 0.0,
-                y: one_y.as_mut_slice(),
-                stream: None,
-            })
-            .unwrap();
+        queue(product.as_ref(), (1.0, &one_x), (0.0, &mut one_y), None).unwrap();
         let stream = Some(other.stream());
-        product
-            .multiply_on_device(DeviceVectors {
-                alpha: 1.0,
-                x: two_x.as_slice(),
-                beta: 0.0,
-                y: two_y.as_mut_slice(),
-                stream,
-            })
-            .unwrap();
+        queue(product.as_ref(), (1.0, &two_x), (0.0, &mut two_y), stream).unwrap();
     }
     hip.wait_for_all().unwrap();
     assert_eq!(one.first_wrong(&one_y.read().unwrap()), None);
     assert_eq!(two.first_wrong(&two_y.read().unwrap()), None);
-    let refused = product.multiply_on_device(DeviceVectors {
-        alpha: 1.0,
-        x: other.as_gpu().upload(&x).unwrap().as_slice(),
-        beta: 0.0,
-        y: one_y.as_mut_slice(),
-        stream: None,
-    });
+    let refused =
+        queue(product.as_ref(), (1.0, &other.as_gpu().upload(&x).unwrap()), (0.0, &mut one_y), None);
     assert!(matches!(refused, Err(DeviceError::OtherDevice { vector: "x" })), "{refused:?}");
 }
 
@@ -430,24 +409,8 @@ fn vendors_products() {
         (hip.as_gpu().upload(&x).unwrap(), hip.as_gpu().upload(&vec![f64::NAN; a.nrows()]).unwrap());
     for _ in 0..20 {
         let stream = Some(other.stream());
-        product
-            .multiply_on_device(DeviceVectors {
-                alpha: 1.0,
-                x: on_device.as_slice(),
-                beta: 0.0,
-                y: y.as_mut_slice(),
-                stream,
-            })
-            .unwrap();
-        product
-            .multiply_on_device(DeviceVectors {
-                alpha: 1.0,
-                x: on_device.as_slice(),
-                beta: 0.0,
-                y: y.as_mut_slice(),
-                stream: None,
-            })
-            .unwrap();
+        queue(product.as_ref(), (1.0, &on_device), (0.0, &mut y), stream).unwrap();
+        queue(product.as_ref(), (1.0, &on_device), (0.0, &mut y), None).unwrap();
     }
     hip.wait_for_all().unwrap();
     assert_eq!(reference(&a, &x).first_wrong(&y.read().unwrap()), None);

@@ -2,13 +2,12 @@
 //! parts; on every device present, one launch after another and all parts in one.
 
 use crate::gpu::gpu;
-use crate::support::awkward_matrices;
+use crate::support::{awkward_matrices, queue};
 use sparsight_device::cpu::Cpu;
 use sparsight_device::cuda::cusparse_version;
 use sparsight_device::timing::{Caches, StoppingRule, measure};
 use sparsight_device::{
-    Device, DeviceError, DeviceVectors, LoadRequest, Partition, PartitionError, Product, Stream,
-    check_product, random_x,
+    Device, DeviceError, LoadRequest, Partition, PartitionError, Product, Stream, check_product, random_x,
 };
 use sparsight_kernels::{Candidate, DeviceKind, Execution, FUSED_PARTS, Kernel, feasible};
 use sparsight_matrix::{Csr, Features, Reference, Scalar, mix, reference};
@@ -128,24 +127,8 @@ fn the_gpu_matches_the_reference_with_the_vendors_routines() {
             let mut y = gpu.upload(&vec![f64::NAN; a.nrows()]).unwrap();
             // SAFETY: null is the default stream, which every context has.
             let default = unsafe { Stream::from_raw(std::ptr::null_mut()) };
-            product
-                .multiply_on_device(DeviceVectors {
-                    alpha: 0.5,
-                    x: on_gpu.as_slice(),
-                    beta: 0.0,
-                    y: y.as_mut_slice(),
-                    stream: Some(default),
-                })
-                .unwrap();
-            product
-                .multiply_on_device(DeviceVectors {
-                    alpha: -1.0,
-                    x: on_gpu.as_slice(),
-                    beta: 4.0,
-                    y: y.as_mut_slice(),
-                    stream: Some(default),
-                })
-                .unwrap();
+            queue(product.as_ref(), (0.5, &on_gpu), (0.0, &mut y), Some(default)).unwrap();
+            queue(product.as_ref(), (-1.0, &on_gpu), (4.0, &mut y), Some(default)).unwrap();
             gpu.wait_for(default).unwrap();
             assert_eq!(expected.first_wrong(&y.read().unwrap()), None, "{name}, {id}");
         }
@@ -163,38 +146,14 @@ fn vectors_on_the_gpu_are_multiplied_in_either_stream() {
         let on_gpu = gpu.upload(&x).unwrap();
         for stream in [None, Some(gpu.stream())] {
             let mut y = gpu.upload(&vec![f64::NAN; a.nrows()]).unwrap();
-            product
-                .multiply_on_device(DeviceVectors {
-                    alpha: 0.5,
-                    x: on_gpu.as_slice(),
-                    beta: 0.0,
-                    y: y.as_mut_slice(),
-                    stream,
-                })
-                .unwrap();
-            product
-                .multiply_on_device(DeviceVectors {
-                    alpha: -1.0,
-                    x: on_gpu.as_slice(),
-                    beta: 4.0,
-                    y: y.as_mut_slice(),
-                    stream,
-                })
-                .unwrap();
+            queue(product.as_ref(), (0.5, &on_gpu), (0.0, &mut y), stream).unwrap();
+            queue(product.as_ref(), (-1.0, &on_gpu), (4.0, &mut y), stream).unwrap();
             assert_eq!(expected.first_wrong(&y.read().unwrap()), None, "{execution}");
         }
         // SAFETY: null is the default stream, which every context has.
         let default = unsafe { Stream::from_raw(std::ptr::null_mut()) };
         let mut y = gpu.upload(&vec![f64::NAN; a.nrows()]).unwrap();
-        product
-            .multiply_on_device(DeviceVectors {
-                alpha: 1.0,
-                x: on_gpu.as_slice(),
-                beta: 0.0,
-                y: y.as_mut_slice(),
-                stream: Some(default),
-            })
-            .unwrap();
+        queue(product.as_ref(), (1.0, &on_gpu), (0.0, &mut y), Some(default)).unwrap();
         gpu.wait_for(default).unwrap();
         assert_eq!(expected.first_wrong(&y.read().unwrap()), None, "{execution} in the default stream");
     }

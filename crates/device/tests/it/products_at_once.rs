@@ -3,13 +3,12 @@
 //! Without a driver what needs a GPU says that it is skipped; `SPARSIGHT_REQUIRE_GPU=1` turns that into a failure.
 
 use crate::gpu::gpu;
+use crate::support::queue;
 use crate::support::streams::OtherStream;
 use rayon::prelude::*;
 use sparsight_device::cpu::Cpu;
 use sparsight_device::cuda::Cuda;
-use sparsight_device::{
-    Device, DeviceError, DeviceVectors, LoadRequest, Partition, Product, Stream, random_x,
-};
+use sparsight_device::{Device, DeviceError, LoadRequest, Partition, Product, Stream, random_x};
 use sparsight_kernels::{BenchmarkMatrix, Candidate, Placement, RowLengthDistribution};
 use sparsight_matrix::{Csr, reference};
 
@@ -71,24 +70,8 @@ fn products_in_two_streams_do_not_disturb_each_other() {
         let mut y = gpu.upload(&vec![f64::NAN; a.nrows()]).unwrap();
         let mut other_y = gpu.upload(&vec![f64::NAN; a.nrows()]).unwrap();
         for _ in 0..200 {
-            product
-                .multiply_on_device(DeviceVectors {
-                    alpha: 1.0,
-                    x: on_gpu.as_slice(),
-                    beta: 0.0,
-                    y: y.as_mut_slice(),
-                    stream: None,
-                })
-                .unwrap();
-            product
-                .multiply_on_device(DeviceVectors {
-                    alpha: 1.0,
-                    x: other_on_gpu.as_slice(),
-                    beta: 0.0,
-                    y: other_y.as_mut_slice(),
-                    stream: Some(default),
-                })
-                .unwrap();
+            queue(product.as_ref(), (1.0, &on_gpu), (0.0, &mut y), None).unwrap();
+            queue(product.as_ref(), (1.0, &other_on_gpu), (0.0, &mut other_y), Some(default)).unwrap();
         }
         gpu.wait_for(default).unwrap();
         assert_eq!(expected_other.first_wrong(&other_y.read().unwrap()), None, "{id}");
@@ -168,8 +151,7 @@ fn ten_thousand_products_in_two_streams_add_up() {
         let mut sums = [0, 1].map(|_| gpu.upload(&vec![0.0; ys[0].len()]).unwrap());
         for _ in 0..5_000 {
             for (i, stream) in [None, Some(other.stream())].into_iter().enumerate() {
-                let (x, y) = (x[i].as_slice(), sums[i].as_mut_slice());
-                product.multiply_on_device(DeviceVectors { alpha: 1.0, x, beta: 1.0, y, stream }).unwrap();
+                queue(product.as_ref(), (1.0, &x[i]), (1.0, &mut sums[i]), stream).unwrap();
             }
         }
         gpu.wait_for(other.stream()).unwrap();
@@ -199,19 +181,13 @@ fn products_in_a_graph(gpu: &Cuda, in_own_stream: bool) {
         let source = if in_own_stream { gpu.stream() } else { other.stream() };
         let graph = other.captured_in(source, |stream| {
             for _ in 0..20 {
-                let (x, y) = (x[0].as_slice(), in_graph.as_mut_slice());
-                product
-                    .multiply_on_device(DeviceVectors { alpha: 1.0, x, beta: 1.0, y, stream: Some(stream) })
-                    .unwrap();
+                queue(product.as_ref(), (1.0, &x[0]), (1.0, in_graph), Some(stream)).unwrap();
             }
         });
         for _ in 0..250 {
             graph.launch();
             for _ in 0..20 {
-                let (x, y) = (x[1].as_slice(), beside.as_mut_slice());
-                product
-                    .multiply_on_device(DeviceVectors { alpha: 1.0, x, beta: 1.0, y, stream: None })
-                    .unwrap();
+                queue(product.as_ref(), (1.0, &x[1]), (1.0, beside), None).unwrap();
             }
         }
         gpu.wait_for(other.stream()).unwrap();
@@ -231,21 +207,7 @@ fn arrays_of_the_same_gpu_opened_a_second_time_are_refused() {
         gpu.load(LoadRequest::Parts { a: &a, partition: &Partition::whole(a.nrows(), candidate) }).unwrap();
     let (x, other_x) = (gpu.upload(&vec![1.0; 1_000]).unwrap(), second.upload(&vec![1.0; 1_000]).unwrap());
     let mut y = gpu.upload(&vec![0.0; 1_000]).unwrap();
-    let refused = product.multiply_on_device(DeviceVectors {
-        alpha: 1.0,
-        x: other_x.as_slice(),
-        beta: 0.0,
-        y: y.as_mut_slice(),
-        stream: None,
-    });
+    let refused = queue(product.as_ref(), (1.0, &other_x), (0.0, &mut y), None);
     assert!(matches!(refused, Err(DeviceError::OtherDevice { vector: "x" })), "{refused:?}");
-    product
-        .multiply_on_device(DeviceVectors {
-            alpha: 1.0,
-            x: x.as_slice(),
-            beta: 0.0,
-            y: y.as_mut_slice(),
-            stream: None,
-        })
-        .unwrap();
+    queue(product.as_ref(), (1.0, &x), (0.0, &mut y), None).unwrap();
 }

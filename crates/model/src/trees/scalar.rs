@@ -59,18 +59,12 @@ struct Split(u32);
 
 impl Split {
     /// Marks a place where the grown tree has a leaf.
-    const NONE: Self = Self::new(NO_SPLIT, 0);
+    const NONE: Self = Self(NO_SPLIT as u32);
 
     /// Thresholds beyond what inputs can reach become the largest.
-    const fn new(input: u8, threshold: i32) -> Self {
-        let within = if threshold < -LARGEST {
-            -LARGEST
-        } else if threshold > LARGEST {
-            LARGEST
-        } else {
-            threshold
-        };
-        Self(((within + LARGEST) as u32) << (u32::BITS - THRESHOLD_BITS) | input as u32)
+    fn new(input: u8, threshold: i32) -> Self {
+        let above = (threshold.clamp(-LARGEST, LARGEST) + LARGEST) as u32;
+        Self(above << (u32::BITS - THRESHOLD_BITS) | u32::from(input))
     }
 
     fn input(self) -> u8 {
@@ -216,19 +210,19 @@ impl ScalarForest {
     /// # Panics
     /// If there are more inputs than [`ScalarForest::MOST_INPUTS`].
     pub(crate) fn sums<const B: usize>(&self, inputs: &[i32], differing: &[[i32; B]]) -> Vec<f64> {
-        let shared = padded(inputs);
-        let mut rows = [shared; ROWS_TOGETHER];
+        let mut shared = padded(inputs);
         if let [one] = differing {
-            rows[0][..B].copy_from_slice(&one.map(word));
-            return vec![self.sum_of(&rows[0])];
+            shared[..B].copy_from_slice(&one.map(word));
+            return vec![self.sum_of(&shared)];
         }
+        let mut rows = [shared; ROWS_TOGETHER];
+        let mut between = shared.map(|word| (word, word));
         let mut sums = Vec::with_capacity(differing.len());
         for some in differing.chunks(ROWS_TOGETHER) {
             // Always as many rows, so that the loop over them is unrolled; what is too many is walked and forgotten.
             for (n, row) in rows.iter_mut().enumerate() {
                 row[..B].copy_from_slice(&some.get(n).unwrap_or(&some[0]).map(word));
             }
-            let mut between = shared.map(|word| (word, word));
             for (place, (least, most)) in between[..B].iter_mut().enumerate() {
                 let words = rows.each_ref().map(|row| row[place]);
                 *least = words.into_iter().fold(u32::MAX, u32::min);

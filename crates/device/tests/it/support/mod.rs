@@ -2,11 +2,25 @@
 
 pub mod streams;
 
-use sparsight_device::{Device, DeviceError, Product, check, random_x};
+use sparsight_device::gpu::DeviceArray;
+use sparsight_device::{Device, DeviceError, DeviceVectors, Product, Stream, check, random_x};
 use sparsight_kernels::{Format, every_candidate};
 use sparsight_matrix::gallery::Recipe;
 use sparsight_matrix::{Csr, Dtype, Features, Narrowing, Reference, Scalar, io, mix, reference};
 use std::path::PathBuf;
+
+/// The product with arrays of a GPU, queued in `stream`.
+///
+/// # Errors
+/// As [`Product::multiply_on_device`].
+pub fn queue<T: Scalar>(
+    product: &dyn Product<T>,
+    (alpha, x): (f64, &DeviceArray<T>),
+    (beta, y): (f64, &mut DeviceArray<T>),
+    stream: Option<Stream<'_>>,
+) -> Result<(), DeviceError> {
+    product.multiply_on_device(DeviceVectors { alpha, x: x.as_slice(), beta, y: y.as_mut_slice(), stream })
+}
 
 /// Calls `hold` with every real matrix in the folder that `SPARSIGHT_MATRICES` names, else the one beside the
 /// checkout; says so where there is none.
