@@ -20,7 +20,9 @@ fn four_threads_get_right_products_and_the_memory_does_not_grow() {
 fn four_threads_with_tables_get_right_products() {
     let run = Run::of("four-matrices preprocess products=20000").with_fast_tables();
     let Some(said) = run.said() else { return };
-    assert!(said.number("grown by kB") < 8192, "{said:?}");
+    assert!(said.number("grown by kB") < 2048, "{said:?}");
+    assert!(said.number("tabled") > 15_000, "{said:?}");
+    assert!(said.number("events") < 200, "{said:?}");
 }
 
 #[test]
