@@ -1,7 +1,7 @@
 // y = A x in f32 on NVIDIA H200: which of 131 candidates to run. By its profile of 2026-11-21.
-// Made by `sparsight rules profiles/nvidia-h200 --candidates all --leaves 16 --dtype f32`, from 2,006 matrices.
-// On 119 matrices that it has not seen: 7.1 % slower than the best of these candidates on average
-// (geometric mean), within 5 % of it on 56.3 %, at worst 1.56 times as slow.
+// Made by `sparsight rules profiles/nvidia-h200 --candidates all --leaves 16 --dtype f32`, from 2,478 matrices.
+// On 119 matrices that it has not seen: 7.6 % slower than the best of these candidates on average
+// (geometric mean), within 5 % of it on 56.3 %, at worst 1.81 times as slow.
 
 #pragma once
 
@@ -19,52 +19,52 @@ inline const char* nvidia_h200_all_f32(double rows, double columns, double nnz, 
     const double row_mean = rows > 0 ? nnz / rows : 0.0;
     const double row_std_over_mean = nnz > 0 ? row_std / row_mean : 0.0;
     const double row_max_over_mean = nnz > 0 ? row_max / row_mean : 0.0;
-    if (row_max <= 80.0) {
-        if (row_max <= 16.0) {
-            if (row_max <= 8.0) {
-                return row_max_over_mean <= 8.0 ? "ell/b256/f32" : nvidia_h200_all_f32_otherwise;
-            }
-            if (rows <= 125000.0) {
-                return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s1/t2/b128/f32" : nvidia_h200_all_f32_otherwise;
-            }
-            return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s1/b256/f32" : nvidia_h200_all_f32_otherwise;
+    if (row_max <= 45.5) {
+        if (row_max <= 8.0) {
+            return row_max_over_mean <= 8.0 ? "ell/b256/f32" : nvidia_h200_all_f32_otherwise;
         }
-        if (rows <= 148000.0) {
-            if (rows <= 3000.0) {
-                return "csr-vector/t32/b256/f32";
-            }
-            return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s1/t4/b256/f32" : nvidia_h200_all_f32_otherwise;
+        if (rows <= 28600.0) {
+            return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s1/t4/b128/f32" : nvidia_h200_all_f32_otherwise;
         }
-        if (row_std_over_mean <= 0.1226) {
-            return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "bro-ell/r32/b64/f32" : nvidia_h200_all_f32_otherwise;
+        if (nnz <= 5350000.0) {
+            return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s1/t2/b128/f32" : nvidia_h200_all_f32_otherwise;
         }
-        return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s256/t2/b128/f32" : nvidia_h200_all_f32_otherwise;
+        return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "bro-ell/r32/b64/f32" : nvidia_h200_all_f32_otherwise;
     }
-    if (nnz <= 6355000.0) {
-        if (rows <= 373300.0) {
-            if (nnz <= 79400.0) {
-                return "coo/i1/b512/f32";
+    if (rows <= 190300.0) {
+        if (nnz <= 79000.0) {
+            if (row_max <= 131.5) {
+                return "csr-binned/b256/f32";
             }
-            if (nnz <= 1408000.0) {
-                if (row_max <= 2000.0) {
-                    return "csr-binned/b256/f32";
-                }
-                return "csr-binned/b512/f32";
-            }
-            if (row_max <= 260.0) {
-                return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s256/t4/b128/f32" : nvidia_h200_all_f32_otherwise;
-            }
-            return "csr-binned/b128/f32";
+            return "coo/i1/b512/f32";
         }
-        return "hyb/b512/f32";
-    }
-    if (row_max <= 440.0) {
-        if (row_max_over_mean <= 12.0) {
+        if (row_max <= 95.5) {
+            if (row_std_over_mean <= 0.53) {
+                return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s1/t4/b128/f32" : nvidia_h200_all_f32_otherwise;
+            }
+            return "csr-binned/b256/f32";
+        }
+        if (nnz <= 1135300.0) {
+            if (row_max <= 4100.0) {
+                return "csr-binned/b256/f32";
+            }
+            return "coo/b256/f32";
+        }
+        if (row_max <= 270.0) {
             return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s256/t4/b128/f32" : nvidia_h200_all_f32_otherwise;
         }
-        return "hyb/b256/f32";
+        return "csr-binned/b128/f32";
     }
-    return "csr-segmented/b256/f32";
+    if (row_max_over_mean <= 8.5) {
+        return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s256/t4/b128/f32" : nvidia_h200_all_f32_otherwise;
+    }
+    if (nnz <= 9000000.0) {
+        if (row_std <= 300.0) {
+            return "hyb/b256/f32";
+        }
+        return "csr-balanced/i1024/b128/f32";
+    }
+    return "csr-segmented/b512/f32";
 }
 
 }  // namespace sparsight_rules

@@ -1,5 +1,5 @@
 // y = A x in f64 on NVIDIA H200: which of 4 candidates to run. By its profile of 2026-11-21.
-// Made by `sparsight rules profiles/nvidia-h200 --candidates cusparse --leaves 8 --dtype f64`, from 2,006 matrices.
+// Made by `sparsight rules profiles/nvidia-h200 --candidates cusparse --leaves 8 --dtype f64`, from 2,478 matrices.
 // On 119 matrices that it has not seen: 2.0 % slower than the best of these candidates on average
 // (geometric mean), within 5 % of it on 88.2 %, at worst 1.50 times as slow.
 
@@ -26,10 +26,7 @@ inline const char* nvidia_h200_cusparse_f64(double rows, double columns, double 
         return "cusparse-coo/f64";
     }
     if (nnz <= 7400000.0) {
-        if (row_mean <= 1100.0) {
-            return "cusparse-coo/f64";
-        }
-        if (nnz <= 700000.0) {
+        if (row_mean <= 8000.0) {
             return "cusparse-coo/f64";
         }
         return "cusparse-csr/a1/f64";
@@ -40,7 +37,10 @@ inline const char* nvidia_h200_cusparse_f64(double rows, double columns, double 
         }
         return "cusparse-csr/a1/f64";
     }
-    return "cusparse-csr/a1/f64";
+    if (row_max <= 150000.0) {
+        return "cusparse-csr/a1/f64";
+    }
+    return "cusparse-csr/a2/f64";
 }
 
 }  // namespace sparsight_rules
