@@ -1,6 +1,6 @@
 //! Bad flags, broken files, missing devices: the message, the hint and the exit code.
 
-use crate::support::{assert_exit, json, made_up_profile, run, sparsight, spawn, wait_for_lines};
+use crate::support::{assert_exit, json, lines, made_up_profile, run, sparsight, spawn, wait_for_lines};
 use insta::assert_snapshot;
 use std::process::Child;
 use std::time::Duration;
@@ -293,7 +293,7 @@ fn a_damaged_cached_cpu_profile_is_set_aside_and_measured_again() {
         stopped(child)
     };
     let continued = || {
-        let lines = std::fs::read_to_string(folder.join("benchmark.jsonl")).unwrap().lines().count();
+        let lines = lines(&folder.join("benchmark.jsonl"));
         let child = spawn(dir.path(), &advise);
         wait_for_lines(&folder.join("benchmark.jsonl"), lines + 1, Duration::from_secs(60));
         stopped(child)

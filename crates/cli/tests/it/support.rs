@@ -61,7 +61,7 @@ pub fn spawn(folder: &Path, arguments: &[&str]) -> std::process::Child {
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts")
 }
 
-/// Lines of a file; none where there is no file.
+/// Whole lines of a file; none where there is no file.
 pub fn lines(file: &Path) -> usize {
     std::fs::read_to_string(file).map_or(0, |text| text.matches('\n').count())
 }
