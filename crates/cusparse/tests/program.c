@@ -799,11 +799,11 @@ static void threads(int is_shared)
     pthread_t thread[4];
     Job job[4];
     /* Kernels with tables are not tried on matrices as small as the others. */
-    const int rows = is_preprocessed ? 700 : 40, cols = is_preprocessed ? 600 : 50, nnz = is_preprocessed ? 5000 : 90;
-    p[0] = problem(rows, cols, nnz);
+    const int small[] = {40, 50, 90}, *of = is_preprocessed ? size : small;
+    p[0] = problem(of[0], of[1], of[2]);
     for (int i = 1; i < 4; ++i) {
         if (!is_shared) {
-            p[i] = problem(rows + 10 * i, cols, nnz + 20 * i);
+            p[i] = problem(of[0] + 10 * i, of[1], of[2] + 20 * i);
             continue;
         }
         /* A y, a handle and descriptors of its own; the arrays of the matrix are those of the first. */

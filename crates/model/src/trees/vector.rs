@@ -6,7 +6,7 @@ use super::tree::{Node, Tree};
 use std::ops::Range;
 
 /// Units of a leaf in one. The rounding errors of 300 leaves add up to a standard deviation of 3.3 in a thousand, where measured times
-/// repeat to half a percent; units of 1/2048 make what is stored a seventh larger.
+/// repeat to half a percent; units of 1/2048 make what is stored an eighth larger.
 const PER_ONE: f64 = 1536.0;
 
 /// Deeper than any that is grown.

@@ -50,13 +50,13 @@ impl Formatter for SevenDigits {
 pub(super) fn pack<M: Storable>(name: &str, model: &M) -> Vec<u8> {
     let (text, body) = model.split();
     let head = Head { schema: SCHEMA.to_owned(), model: name.to_owned(), body: body.len() };
+    let mut whole = serde_json::to_vec(&head).expect("plain data serialises");
+    whole.push(b'\n');
+    text.serialize(&mut Serializer::with_formatter(&mut whole, SevenDigits)).expect("plain data serialises");
+    whole.push(b'\n');
+    whole.extend(body);
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-    let mut lines = serde_json::to_vec(&head).expect("plain data serialises");
-    lines.push(b'\n');
-    text.serialize(&mut Serializer::with_formatter(&mut lines, SevenDigits)).expect("plain data serialises");
-    lines.push(b'\n');
-    encoder.write_all(&lines).expect("a Vec takes everything");
-    encoder.write_all(&body).and_then(|()| encoder.finish()).expect("a Vec takes everything")
+    encoder.write_all(&whole).and_then(|()| encoder.finish()).expect("a Vec takes everything")
 }
 
 /// The model in the bytes of the file `path`.
