@@ -8,7 +8,7 @@ use sparsight::bindings::{self, LocalDevice};
 use sparsight::calibrate::OpenDevice;
 use sparsight::device::DeviceError;
 use sparsight::device::cuda::Cuda;
-use sparsight::matrix::Seconds;
+use sparsight::kernels::LaunchCost;
 use sparsight::{Error, Profile};
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int};
@@ -45,8 +45,8 @@ fn opened(here: LocalDevice) -> Result<Arc<OpenDevice>, Failure> {
     Ok(device)
 }
 
-/// What a launch takes on the GPU with that number, seconds. It is opened for that, unless it is in use.
-pub(crate) fn launch_cost(index: usize) -> Result<Seconds, Failure> {
+/// What every product costs on the GPU with that number. It is opened for that, unless it is in use.
+pub(crate) fn launch_cost(index: usize) -> Result<LaunchCost, Failure> {
     threads::begin()?;
     match &*opened(LocalDevice::Gpu(index))? {
         OpenDevice::Gpu(gpu) => Ok(gpu.launch_cost()?),

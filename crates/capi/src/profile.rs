@@ -47,9 +47,9 @@ fn profile_of(name: Option<&str>) -> Result<Profile, Failure> {
             threads::refuse_forked()?;
             let gpu = device::gpu_name(index)?;
             let profile = device::known_profile(&gpu)?.map_or_else(|| calibrated(index), Ok)?;
-            // Where it cannot be opened the launch is that of the profile: nothing is to be run on it yet.
+            // Where it cannot be opened products cost what they do in the profile: nothing is to be run on it yet.
             Ok(match device::launch_cost(index) {
-                Ok(launch) => profile.on_machine(launch),
+                Ok(launch) => profile.on_machine(&launch),
                 Err(_) => profile,
             })
         }
@@ -104,7 +104,7 @@ fn say(text: &str) {
 /// the processor; nothing is measured here. If that was not done, plans have plain CSR first and then the other candidates by the bytes
 /// that they move, with times that are assumed: their intervals span a factor of 64.
 ///
-/// A GPU that is named is opened, and a launch of an empty kernel on it is timed, once as long as it stays open: machines with the same GPU
+/// A GPU that is named is opened, and a product of a small matrix on it is timed, once as long as it stays open: machines with the same GPU
 /// differ in that, and every predicted time is moved by what it takes more or less here than in the profile. Where it cannot be
 /// opened, for want of NVRTC, times are those of the profile.
 ///

@@ -255,26 +255,30 @@ impl ProfileFlags {
         }
     }
 
-    /// `profile`, which the flags asked for, with the launch of the machine at hand if `--device` names a GPU of NVIDIA. Opens the GPU for
-    /// that, unless it is `open` already. Where that fails the launch is that of the profile: nothing is to be run on it.
+    /// `profile`, which the flags asked for, with what products cost on the machine at hand if `--device` names a GPU of NVIDIA. Opens the GPU for
+    /// that, unless it is `open` already. Where that fails they cost what they do in the profile: nothing is to be run on it.
     pub(crate) fn at_hand(&self, profile: Profile, open: Option<&OpenDevice>, context: &Context) -> Profile {
         let launch = match (open, &self.profile, &self.device) {
-            (Some(device), ..) => Ok(device.facts().launch_s),
+            (Some(device), ..) => Ok(device.facts().launch_cost()),
             (None, None, Some(DeviceName::Here(CalibrationTarget::Gpu(index)))) => {
                 Cuda::open_without_rates(*index).and_then(|gpu| gpu.launch_cost())
             }
             _ => return profile,
         };
-        let of_profile = profile.device.facts.launch_s;
         let profile = match launch {
-            Ok(launch) => profile.on_machine(launch),
+            Ok(launch) => profile.on_machine(&launch),
             Err(why) => {
-                context.printer.detail(format_args!("the launch was not measured here: {why}"));
+                context
+                    .printer
+                    .detail(format_args!("what a small product takes was not measured here: {why}"));
                 return profile;
             }
         };
         if let Some(here) = profile.launch_here {
-            context.printer.detail(format_args!("a launch takes {here} here, {of_profile} in the profile"));
+            let more_us = (here.0 - profile.device.facts.launch_s.0) * 1e6;
+            context
+                .printer
+                .detail(format_args!("products take {more_us:+.2} us more here than in the profile"));
         }
         profile
     }

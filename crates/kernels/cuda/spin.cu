@@ -1,8 +1,8 @@
 // What timing needs on the device: a kernel that holds the stream until the host lets go, one that empties the
-// L2 cache, and one that does nothing.
+// L2 cache, one that does nothing, and one that does the least that a product does.
 //
-// Mapping   `spin` and `empty`: one thread. `read_all`: thread i of all threads of the launch reads the elements
-//           i, i + threads, ...; the number of blocks is free.
+// Mapping   `spin` and `empty`: one thread. `small_product`: a thread a row, one block. `read_all`: thread i of all threads of
+//           the launch reads the elements i, i + threads, ...; the number of blocks is free.
 // Knobs     BLOCK, threads a block of read_all.
 // Limits    a spinning kernel that is not let go within `limit` ticks gives up and says so.
 // Reads     `spin`: 4 bytes of host memory again and again. `read_all`: 16 count bytes.
@@ -41,6 +41,22 @@ static const unsigned long long BLOCKS_BETWEEN_PASSES = 37;
 // Nothing: the cost of a launch.
 extern "C" __global__ void empty()
 {
+}
+
+// y = A x of a CSR matrix with a row a thread: what a product costs however small it is. Its loads wait for each other as those of
+// every product do.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+small_product(unsigned long long nrows, const unsigned int* offsets, const unsigned int* columns, const float* values,
+              const float* x, float* y)
+{
+    const unsigned int row = threadIdx.x;
+    if (row < nrows) {
+        float sum = 0.0f;
+        for (unsigned int i = offsets[row]; i < offsets[row + 1]; ++i) {
+            sum += values[i] * x[columns[i]];
+        }
+        y[row] = sum;
+    }
 }
 
 // Reads `count` elements of 16 bytes, `passes` times, so that they are in the L2 cache, or, where they are many, nothing else

@@ -75,8 +75,32 @@ pub struct DeviceFacts {
     pub copy_bytes_per_s: f64,
     /// Measured: time of one launch of an empty kernel among many. 0 until measured.
     pub launch_s: Seconds,
+    /// Measured: time of a product with a matrix of 32 rows and 32 non-zeros, one among many. `None` until measured, and on a CPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub small_product_s: Option<Seconds>,
     /// Measured: bytes a second from host memory to the device; `None` on a CPU, where nothing is moved.
     pub upload_bytes_per_s: Option<f64>,
+}
+
+/// What every product costs on a machine, however small its matrix is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LaunchCost {
+    /// As [`DeviceFacts::launch_s`].
+    pub launch_s: Seconds,
+    /// As [`DeviceFacts::small_product_s`].
+    pub small_product_s: Option<Seconds>,
+}
+
+impl LaunchCost {
+    /// How much longer a product takes here than `there`, on another machine with the same device: the difference of small products, or
+    /// of launches where a small product was not measured on both. `None` if neither was.
+    pub fn above(&self, there: &Self) -> Option<f64> {
+        let measured = |time: Seconds| Some(time.0).filter(|time| time.is_finite() && *time > 0.0);
+        let small = |cost: &Self| cost.small_product_s.and_then(measured);
+        let launch = |cost: &Self| measured(cost.launch_s);
+        let difference = |of: &dyn Fn(&Self) -> Option<f64>| Some(of(self)? - of(there)?);
+        difference(&small).or_else(|| difference(&launch))
+    }
 }
 
 /// A fact that no device has.
@@ -100,6 +124,11 @@ impl fmt::Display for ImplausibleFact {
 impl std::error::Error for ImplausibleFact {}
 
 impl DeviceFacts {
+    /// What every product costs, as measured.
+    pub fn launch_cost(&self) -> LaunchCost {
+        LaunchCost { launch_s: self.launch_s, small_product_s: self.small_product_s }
+    }
+
     /// Returns whether both speak of the same device, or of two that are alike.
     pub fn is_same_device(&self, other: &Self) -> bool {
         let told_by = |facts: &Self| (facts.kind, facts.name.clone(), facts.multiprocessors);
@@ -143,6 +172,7 @@ impl DeviceFacts {
             ("memory_bytes", self.memory_bytes.0 as f64, (0.0, EXBIBYTE)),
             ("copy_bytes_per_s", self.copy_bytes_per_s, (0.0, 1e18)),
             ("launch_s", self.launch_s.0, (0.0, 1.0)),
+            ("small_product_s", self.small_product_s.map_or(0.0, |time| time.0), (0.0, 1.0)),
             ("upload_bytes_per_s", self.upload_bytes_per_s.unwrap_or(0.0), (0.0, 1e18)),
         ];
         let outside = |(_, value, (from, to)): &(&str, f64, (f64, f64))| !(*from..=*to).contains(value);
@@ -171,7 +201,23 @@ mod tests {
             driver: String::new(),
             copy_bytes_per_s: 0.0,
             launch_s: Seconds(0.0),
+            small_product_s: None,
             upload_bytes_per_s: None,
+        }
+    }
+
+    #[test]
+    fn machines_are_compared_by_small_products_where_both_know_them() {
+        let cost = |launch: f64, small: Option<f64>| LaunchCost {
+            launch_s: Seconds(launch),
+            small_product_s: small.map(Seconds),
+        };
+        let there = cost(1.0, Some(2.0));
+        assert_eq!(cost(5.0, Some(2.5)).above(&there), Some(0.5));
+        for small in [None, Some(0.0), Some(f64::NAN)] {
+            assert_eq!(cost(1.25, small).above(&there), Some(0.25));
+            assert_eq!(there.above(&cost(1.25, small)), Some(-0.25));
+            assert_eq!(cost(0.0, small).above(&there), None);
         }
     }
 

@@ -42,7 +42,7 @@ pub use candidate::{
     Candidate, ParseCandidateError, catalogue, catalogue_on, every_candidate, every_candidate_on,
 };
 pub use cpu::{CpuProduct, CpuProducts, CpuScratch, CpuTask};
-pub use device_facts::{DeviceFacts, DeviceKind, ImplausibleFact};
+pub use device_facts::{DeviceFacts, DeviceKind, ImplausibleFact, LaunchCost};
 pub use epilogue::{
     Chunk, DotOf, Epilogue, EpilogueError, Lines, MOST_DOTS, MOST_OUTPUTS, MOST_ROWS, MOST_SCALARS,
     MOST_VECTORS, Output, THREADS_AT_ONCE, dots_pass_source, epilogue_pass_source, epilogue_source,

@@ -105,8 +105,8 @@ pub fn conversion_parameters(routine: &str) -> Vec<&'static str> {
     found.expect("a layout names routines of the source").1
 }
 
-/// Source of the kernels that timing needs: one that waits for the host, one that does nothing, and one that
-/// empties the L2 cache.
+/// Source of the kernels that timing needs: one that waits for the host, one that does nothing, a product of a small matrix, and one
+/// that empties the L2 cache.
 pub fn timing_source() -> KernelSource {
     KernelSource {
         text: SPIN.to_owned(),

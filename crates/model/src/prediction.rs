@@ -40,7 +40,7 @@ impl Prediction {
     }
 
     /// Adds `difference` to the time and both ends: what each product takes more or less on another machine with the same device. A launch
-    /// there takes `launch`, and none of them becomes shorter than half of one.
+    /// counts as `launch` there, and none of them becomes shorter than half of one.
     pub fn move_by(&mut self, difference: Seconds, launch: Seconds) {
         let moved = |end: Seconds| Seconds((end.0 + difference.0).max(0.5 * launch.0));
         (self.low, self.time, self.high) = (moved(self.low), moved(self.time), moved(self.high));

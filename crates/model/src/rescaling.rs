@@ -234,6 +234,7 @@ mod tests {
             driver: String::new(),
             copy_bytes_per_s: copy,
             launch_s: Seconds(launch),
+            small_product_s: None,
             upload_bytes_per_s: None,
         }
     }

@@ -171,12 +171,12 @@ fn of_gpu(name: &str) -> Result<Option<Arc<Profile>>, Failure> {
     Ok(kept(name_kept(name), || Profile::known_for_gpu(name, || Cuda::driver().ok()))?)
 }
 
-/// `profile`, which is of the GPU with that number, with what a launch takes there: measured once, on the GPU that products run on. Where
-/// it cannot be opened, which a prediction does without, the launch is that of the profile.
+/// `profile`, which is of the GPU with that number, with what products cost there: measured once, on the GPU that products run on. Where
+/// it cannot be opened, which a prediction does without, they cost what they do in the profile.
 fn at_hand(index: usize, profile: &Arc<Profile>) -> Result<Arc<Profile>, Failure> {
     // Before profiles are locked: a GPU that is opened asks for its own.
     let launch = gpu(index).and_then(|gpu| Ok(gpu.launch_cost()?)).ok();
-    let here = launch.map(|launch| Profile::clone(profile).on_machine(launch));
+    let here = launch.map(|launch| Profile::clone(profile).on_machine(&launch));
     Ok(kept(format!("cuda:{index}{AT_HAND}"), || Ok(here))?.unwrap_or_else(|| Arc::clone(profile)))
 }
 

@@ -125,13 +125,14 @@ def test_a_gpu_that_is_named_is_predicted_with_its_own_launch(fake_h200, tmp_pat
         """,
         fake_h200,
         tmp_path,
-        STAND_IN_US="empty=2",
+        STAND_IN_US="small_product=3",
     )
     (profile, there), (machine, here), *again = [json.loads(line) for line in said.splitlines()]
     assert again == [[machine, here], [profile, there]]
     assert "profile_launch_s" not in profile and machine["profile_launch_s"] == profile["launch_s"]
-    assert machine["launch_s"] == pytest.approx(2e-6)
     more = machine["launch_s"] - profile["launch_s"]
+    # A small product takes 1.96 us in the profile.
+    assert more == pytest.approx(1.04e-6, abs=0.01e-6)
     assert here["id"] == there["id"] and here["predicted_s"] - there["predicted_s"] == pytest.approx(more)
 
 
@@ -146,11 +147,11 @@ def test_the_program_predicts_with_the_launch_of_the_gpu_that_is_named(fake_h200
         """,
         fake_h200,
         tmp_path,
-        STAND_IN_US="empty=2",
+        STAND_IN_US="small_product=3",
     )
     profile, of_profile, machine, of_machine = [json.loads(line) for line in said.split("\n\n") if line.strip()]
     for there, here in ((profile, machine), (of_profile, of_machine)):
-        assert here["device"]["launch_s"] == pytest.approx(2e-6)
+        assert here["device"]["launch_s"] - there["device"]["launch_s"] == pytest.approx(1.04e-6, abs=0.01e-6)
         assert here["device"]["profile_launch_s"] == there["device"]["launch_s"]
     more = machine["device"]["launch_s"] - profile["device"]["launch_s"]
     assert machine["candidates"][0]["predicted_s"] - profile["candidates"][0]["predicted_s"] == pytest.approx(more)

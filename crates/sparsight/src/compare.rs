@@ -241,7 +241,7 @@ fn line_up(
             let time = span(advised);
             let rate = time.map(|span| 1.0 / span.time.0);
             Compared {
-                limit: Limit::of(advised, &contender.profile.device.facts, features),
+                limit: Limit::of(advised, &contender.profile.facts_here(), features),
                 time,
                 speed: time.zip(first).map(|(own, first)| own.against(&first)),
                 products_per_s: rate,

@@ -1,7 +1,7 @@
 // y = A x in f32 on NVIDIA H100 80GB HBM3: which of 131 candidates to run. By its profile of 2026-11-23.
-// Made by `sparsight rules profiles/nvidia-h100 --candidates all --leaves 16 --dtype f32`, from 948 matrices.
-// On 89 matrices that it has not seen: 5.4 % slower than the best of these candidates on average
-// (geometric mean), within 5 % of it on 66.3 %, at worst 1.61 times as slow.
+// Made by `sparsight rules profiles/nvidia-h100 --candidates all --leaves 16 --dtype f32`, from 1,622 matrices.
+// On 89 matrices that it has not seen: 6.4 % slower than the best of these candidates on average
+// (geometric mean), within 5 % of it on 61.8 %, at worst 1.82 times as slow.
 
 #pragma once
 
@@ -19,52 +19,52 @@ inline const char* nvidia_h100_all_f32(double rows, double columns, double nnz, 
     const double row_mean = rows > 0 ? nnz / rows : 0.0;
     const double row_std_over_mean = nnz > 0 ? row_std / row_mean : 0.0;
     const double row_max_over_mean = nnz > 0 ? row_max / row_mean : 0.0;
-    if (rows <= 119600.0) {
-        if (row_max <= 92.0) {
-            if (row_max <= 7.5) {
-                return row_max_over_mean <= 8.0 ? "ell/b256/f32" : nvidia_h100_all_f32_otherwise;
-            }
-            if (row_std <= 1.25) {
-                return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s1/t2/b256/f32" : nvidia_h100_all_f32_otherwise;
-            }
+    if (row_max <= 45.5) {
+        if (row_max <= 7.5) {
+            return row_max_over_mean <= 8.0 ? "ell/b256/f32" : nvidia_h100_all_f32_otherwise;
+        }
+        if (rows <= 28600.0) {
             return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s1/t4/b128/f32" : nvidia_h100_all_f32_otherwise;
         }
-        if (nnz <= 240000.0) {
-            if (row_max <= 280.0) {
-                return "csr-binned/b128/f32";
+        if (nnz <= 3050000.0) {
+            if (row_mean <= 3.96) {
+                return "csr-binned/b256/f32";
             }
-            return "coo/i1/b512/f32";
-        }
-        if (nnz <= 2700000.0) {
-            return "csr-binned/b256/f32";
-        }
-        if (row_max <= 230.0) {
-            return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s256/t4/b128/f32" : nvidia_h100_all_f32_otherwise;
-        }
-        return "csr-binned/b128/f32";
-    }
-    if (row_max_over_mean <= 3.7) {
-        if (nnz <= 3710000.0) {
-            if (row_max <= 22.0) {
-                return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s1/b256/f32" : nvidia_h100_all_f32_otherwise;
-            }
-            return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s1/t4/b128/f32" : nvidia_h100_all_f32_otherwise;
+            return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s1/t2/b128/f32" : nvidia_h100_all_f32_otherwise;
         }
         return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "bro-ell/r32/b64/f32" : nvidia_h100_all_f32_otherwise;
     }
-    if (nnz <= 3170000.0) {
-        if (rows <= 204000.0) {
-            return "csr-binned/b256/f32";
+    if (nnz <= 4050000.0) {
+        if (nnz <= 79000.0) {
+            if (row_max <= 240.0) {
+                return "csr-binned/b256/f32";
+            }
+            return "coo/i1/b512/f32";
+        }
+        if (row_max <= 79.5) {
+            if (row_mean <= 7.8) {
+                return "csr-binned/b256/f32";
+            }
+            return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s1/t4/b128/f32" : nvidia_h100_all_f32_otherwise;
+        }
+        if (row_max_over_mean <= 660.0) {
+            if (rows <= 400000.0) {
+                return "csr-binned/b256/f32";
+            }
+            return "hyb/b256/f32";
         }
         return "hyb/b256/f32";
     }
-    if (row_max_over_mean <= 6.7) {
-        return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s256/t2/b128/f32" : nvidia_h100_all_f32_otherwise;
+    if (row_max <= 158.0) {
+        if (row_std_over_mean <= 0.305) {
+            return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "bro-ell/r32/b128/f32" : nvidia_h100_all_f32_otherwise;
+        }
+        return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s256/t4/b128/f32" : nvidia_h100_all_f32_otherwise;
     }
-    if (row_max <= 10000.0) {
-        return "csr-segmented/b512/f32";
+    if (rows <= 136000.0) {
+        return "csr-binned/b128/f32";
     }
-    return "csr-balanced/i1024/b128/f32";
+    return "csr-segmented/b512/f32";
 }
 
 }  // namespace sparsight_rules

@@ -1,7 +1,7 @@
 // y = A x in f32 on NVIDIA H100 80GB HBM3: which of 30 candidates to run. By its profile of 2026-11-23.
-// Made by `sparsight rules profiles/nvidia-h100 --candidates csr --leaves 8 --dtype f32`, from 948 matrices.
-// On 89 matrices that it has not seen: 8.2 % slower than the best of these candidates on average
-// (geometric mean), within 5 % of it on 66.3 %, at worst 2.50 times as slow.
+// Made by `sparsight rules profiles/nvidia-h100 --candidates csr --leaves 8 --dtype f32`, from 1,622 matrices.
+// On 89 matrices that it has not seen: 6.3 % slower than the best of these candidates on average
+// (geometric mean), within 5 % of it on 70.8 %, at worst 1.73 times as slow.
 
 #pragma once
 
@@ -16,28 +16,26 @@ inline const char* nvidia_h100_csr_f32(double rows, double columns, double nnz, 
 {
     (void)columns;
     (void)row_min;
-    const double row_mean = rows > 0 ? nnz / rows : 0.0;
-    const double row_max_over_mean = nnz > 0 ? row_max / row_mean : 0.0;
-    if (row_std <= 18.8) {
-        if (rows <= 30000.0) {
+    if (row_std <= 16.4) {
+        if (rows <= 19100.0) {
             return "csr-vector/t16/b256/f32";
         }
-        if (row_max <= 15.0) {
-            return "csr-scalar/b128/f32";
-        }
-        if (row_mean <= 28.2) {
-            if (row_max_over_mean <= 45.0) {
+        if (row_max <= 15.5) {
+            if (rows <= 70000.0) {
                 return "csr-vector/t4/b256/f32";
             }
+            return "csr-scalar/b256/f32";
+        }
+        if (rows <= 97000.0) {
             return "csr-vector/t8/b256/f32";
         }
-        return "csr-vector/t8/b128/f32";
+        return "csr-vector/t4/b256/f32";
     }
-    if (row_std <= 68.0) {
-        if (nnz <= 604000.0) {
+    if (row_std <= 42.0) {
+        if (nnz <= 960000.0) {
             return "csr-vector/t32/b256/f32";
         }
-        return "csr-vector/t16/b256/f32";
+        return "csr-vector/t8/b256/f32";
     }
     return "csr-vector/t32/b256/f32";
 }

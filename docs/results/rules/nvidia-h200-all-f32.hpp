@@ -1,7 +1,7 @@
 // y = A x in f32 on NVIDIA H200: which of 131 candidates to run. By its profile of 2026-11-21.
-// Made by `sparsight rules profiles/nvidia-h200 --candidates all --leaves 16 --dtype f32`, from 2,478 matrices.
-// On 119 matrices that it has not seen: 7.6 % slower than the best of these candidates on average
-// (geometric mean), within 5 % of it on 56.3 %, at worst 1.81 times as slow.
+// Made by `sparsight rules profiles/nvidia-h200 --candidates all --leaves 16 --dtype f32`, from 2,939 matrices.
+// On 119 matrices that it has not seen: 6.1 % slower than the best of these candidates on average
+// (geometric mean), within 5 % of it on 60.5 %, at worst 1.81 times as slow.
 
 #pragma once
 
@@ -26,31 +26,34 @@ inline const char* nvidia_h200_all_f32(double rows, double columns, double nnz, 
         if (rows <= 28600.0) {
             return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s1/t4/b128/f32" : nvidia_h200_all_f32_otherwise;
         }
-        if (nnz <= 5350000.0) {
+        if (rows <= 356000.0) {
             return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s1/t2/b128/f32" : nvidia_h200_all_f32_otherwise;
         }
-        return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "bro-ell/r32/b64/f32" : nvidia_h200_all_f32_otherwise;
+        return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s256/b256/f32" : nvidia_h200_all_f32_otherwise;
     }
     if (rows <= 190300.0) {
-        if (nnz <= 79000.0) {
-            if (row_max <= 131.5) {
+        if (row_max <= 91.5) {
+            if (nnz <= 350000.0) {
                 return "csr-binned/b256/f32";
             }
-            return "coo/i1/b512/f32";
+            return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s1/t4/b128/f32" : nvidia_h200_all_f32_otherwise;
         }
-        if (row_max <= 95.5) {
-            if (row_std_over_mean <= 0.53) {
-                return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s1/t4/b128/f32" : nvidia_h200_all_f32_otherwise;
+        if (nnz <= 250000.0) {
+            if (row_max <= 222.0) {
+                return "csr-binned/b256/f32";
             }
-            return "csr-binned/b256/f32";
+            if (row_std <= 105.0) {
+                return "coo/i1/b512/f32";
+            }
+            return "coo/i2/b512/f32";
         }
-        if (nnz <= 1135300.0) {
-            if (row_max <= 4100.0) {
+        if (nnz <= 1367000.0) {
+            if (row_max <= 4090.0) {
                 return "csr-binned/b256/f32";
             }
             return "coo/b256/f32";
         }
-        if (row_max <= 270.0) {
+        if (row_max <= 220.0) {
             return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s256/t4/b128/f32" : nvidia_h200_all_f32_otherwise;
         }
         return "csr-binned/b128/f32";
@@ -59,10 +62,7 @@ inline const char* nvidia_h200_all_f32(double rows, double columns, double nnz, 
         return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s256/t4/b128/f32" : nvidia_h200_all_f32_otherwise;
     }
     if (nnz <= 9000000.0) {
-        if (row_std <= 300.0) {
-            return "hyb/b256/f32";
-        }
-        return "csr-balanced/i1024/b128/f32";
+        return "hyb/b256/f32";
     }
     return "csr-segmented/b512/f32";
 }

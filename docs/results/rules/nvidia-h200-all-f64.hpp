@@ -1,7 +1,7 @@
 // y = A x in f64 on NVIDIA H200: which of 131 candidates to run. By its profile of 2026-11-21.
-// Made by `sparsight rules profiles/nvidia-h200 --candidates all --leaves 16 --dtype f64`, from 2,478 matrices.
-// On 119 matrices that it has not seen: 7.9 % slower than the best of these candidates on average
-// (geometric mean), within 5 % of it on 52.9 %, at worst 1.73 times as slow.
+// Made by `sparsight rules profiles/nvidia-h200 --candidates all --leaves 16 --dtype f64`, from 2,939 matrices.
+// On 119 matrices that it has not seen: 7.5 % slower than the best of these candidates on average
+// (geometric mean), within 5 % of it on 56.3 %, at worst 1.73 times as slow.
 
 #pragma once
 
@@ -20,22 +20,19 @@ inline const char* nvidia_h200_all_f64(double rows, double columns, double nnz, 
     const double row_std_over_mean = nnz > 0 ? row_std / row_mean : 0.0;
     const double row_max_over_mean = nnz > 0 ? row_max / row_mean : 0.0;
     if (row_max <= 80.0) {
-        if (row_max <= 9.5) {
-            if (rows <= 39000.0) {
-                if (row_max <= 4.0) {
-                    return row_max_over_mean <= 8.0 ? "ell/b256/f64" : nvidia_h200_all_f64_otherwise;
-                }
-                return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s1/t2/b128/f64" : nvidia_h200_all_f64_otherwise;
-            }
+        if (row_max <= 7.5) {
             return row_max_over_mean <= 8.0 ? "ell/b256/f64" : nvidia_h200_all_f64_otherwise;
         }
-        if (rows <= 115000.0) {
+        if (rows <= 109800.0) {
             if (row_max <= 16.0) {
                 return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s1/t2/b128/f64" : nvidia_h200_all_f64_otherwise;
             }
             return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s1/t4/b128/f64" : nvidia_h200_all_f64_otherwise;
         }
-        if (row_std_over_mean <= 0.282) {
+        if (row_max_over_mean <= 3.34) {
+            if (nnz <= 2159000.0) {
+                return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s1/b256/f64" : nvidia_h200_all_f64_otherwise;
+            }
             return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "bro-ell/r32/b128/f64" : nvidia_h200_all_f64_otherwise;
         }
         if (row_mean <= 3.98) {
@@ -43,21 +40,24 @@ inline const char* nvidia_h200_all_f64(double rows, double columns, double nnz, 
         }
         return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s256/t2/b128/f64" : nvidia_h200_all_f64_otherwise;
     }
-    if (nnz <= 360000.0) {
-        if (row_max <= 4500.0) {
-            if (row_max <= 130.0) {
+    if (nnz <= 405500.0) {
+        if (row_std <= 142.0) {
+            if (row_max <= 140.0) {
                 return "csr-binned/b256/f64";
             }
             return "coo/i1/b512/f64";
         }
         return "coo/i2/b256/f64";
     }
-    if (rows <= 139000.0) {
-        if (row_max <= 164.0) {
-            return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s1/t4/b128/f64" : nvidia_h200_all_f64_otherwise;
-        }
+    if (rows <= 119600.0) {
         if (row_std <= 169.0) {
-            return "csr-binned/b256/f64";
+            if (row_max <= 194.0) {
+                return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s256/t4/b128/f64" : nvidia_h200_all_f64_otherwise;
+            }
+            if (row_max_over_mean <= 120.0) {
+                return "csr-binned/b256/f64";
+            }
+            return "coo/i2/b256/f64";
         }
         return "coo/b128/f64";
     }

@@ -1,7 +1,7 @@
 // y = A x in f32 on NVIDIA H200: which of 30 candidates to run. By its profile of 2026-11-21.
-// Made by `sparsight rules profiles/nvidia-h200 --candidates csr --leaves 8 --dtype f32`, from 2,478 matrices.
-// On 119 matrices that it has not seen: 11.7 % slower than the best of these candidates on average
-// (geometric mean), within 5 % of it on 52.1 %, at worst 2.39 times as slow.
+// Made by `sparsight rules profiles/nvidia-h200 --candidates csr --leaves 8 --dtype f32`, from 2,939 matrices.
+// On 119 matrices that it has not seen: 9.1 % slower than the best of these candidates on average
+// (geometric mean), within 5 % of it on 61.3 %, at worst 2.41 times as slow.
 
 #pragma once
 
@@ -20,19 +20,19 @@ inline const char* nvidia_h200_csr_f32(double rows, double columns, double nnz, 
         if (rows <= 10480.0) {
             return "csr-vector/t32/b256/f32";
         }
-        if (row_max <= 9.5) {
+        if (row_max <= 15.5) {
+            if (rows <= 70000.0) {
+                return "csr-vector/t4/b512/f32";
+            }
             return "csr-scalar/b256/f32";
         }
-        if (rows <= 32900.0) {
+        if (rows <= 99800.0) {
             return "csr-vector/t8/b256/f32";
         }
-        if (row_std <= 8.668) {
-            return "csr-vector/t4/b256/f32";
-        }
-        return "csr-vector/t8/b128/f32";
+        return "csr-vector/t4/b256/f32";
     }
-    if (row_std <= 49.4) {
-        if (nnz <= 950000.0) {
+    if (row_std <= 41.75) {
+        if (nnz <= 523000.0) {
             return "csr-vector/t32/b256/f32";
         }
         return "csr-vector/t8/b128/f32";

@@ -1,7 +1,7 @@
 // y = A x in f64 on NVIDIA H200: which of 30 candidates to run. By its profile of 2026-11-21.
-// Made by `sparsight rules profiles/nvidia-h200 --candidates csr --leaves 8 --dtype f64`, from 2,477 matrices.
-// On 119 matrices that it has not seen: 11.9 % slower than the best of these candidates on average
-// (geometric mean), within 5 % of it on 58.8 %, at worst 3.28 times as slow.
+// Made by `sparsight rules profiles/nvidia-h200 --candidates csr --leaves 8 --dtype f64`, from 2,938 matrices.
+// On 119 matrices that it has not seen: 13.3 % slower than the best of these candidates on average
+// (geometric mean), within 5 % of it on 55.5 %, at worst 3.22 times as slow.
 
 #pragma once
 
@@ -15,28 +15,27 @@ constexpr const char* nvidia_h200_csr_f64_otherwise = "csr-vector/t16/b256/f64";
 inline const char* nvidia_h200_csr_f64(double rows, double columns, double nnz, double row_min, double row_max, double row_std)
 {
     (void)columns;
-    (void)nnz;
     (void)row_min;
-    if (row_std <= 10.433) {
-        if (rows <= 8750.0) {
-            return "csr-vector/t32/b512/f64";
-        }
-        if (row_max <= 45.5) {
-            if (row_max <= 7.5) {
-                return "csr-scalar/b256/f64";
-            }
-            if (rows <= 32996.0) {
-                return "csr-vector/t8/b512/f64";
-            }
-            return "csr-vector/t4/b256/f64";
-        }
-        return "csr-vector/t8/b128/f64";
-    }
-    if (row_std <= 27.0) {
-        if (rows <= 22500.0) {
+    if (row_std <= 8.7) {
+        if (rows <= 9700.0) {
             return "csr-vector/t32/b256/f64";
         }
-        return "csr-vector/t16/b256/f64";
+        if (row_max <= 7.5) {
+            return "csr-scalar/b256/f64";
+        }
+        if (rows <= 89000.0) {
+            return "csr-vector/t8/b256/f64";
+        }
+        return "csr-vector/t4/b256/f64";
+    }
+    if (row_std <= 35.77) {
+        if (rows <= 8400.0) {
+            return "csr-vector/t32/b512/f64";
+        }
+        if (nnz <= 1300000.0) {
+            return "csr-vector/t16/b256/f64";
+        }
+        return "csr-vector/t8/b128/f64";
     }
     return "csr-vector/t32/b256/f64";
 }

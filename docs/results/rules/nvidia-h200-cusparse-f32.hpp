@@ -1,7 +1,7 @@
 // y = A x in f32 on NVIDIA H200: which of 4 candidates to run. By its profile of 2026-11-21.
-// Made by `sparsight rules profiles/nvidia-h200 --candidates cusparse --leaves 8 --dtype f32`, from 2,478 matrices.
-// On 119 matrices that it has not seen: 1.3 % slower than the best of these candidates on average
-// (geometric mean), within 5 % of it on 89.9 %, at worst 1.27 times as slow.
+// Made by `sparsight rules profiles/nvidia-h200 --candidates cusparse --leaves 8 --dtype f32`, from 2,939 matrices.
+// On 119 matrices that it has not seen: 1.7 % slower than the best of these candidates on average
+// (geometric mean), within 5 % of it on 89.1 %, at worst 1.58 times as slow.
 
 #pragma once
 
@@ -20,24 +20,24 @@ inline const char* nvidia_h200_cusparse_f32(double rows, double columns, double 
     const double row_std_over_mean = nnz > 0 ? row_std / row_mean : 0.0;
     const double row_max_over_mean = nnz > 0 ? row_max / row_mean : 0.0;
     if (row_max <= 67.5) {
-        if (row_max_over_mean <= 14.4) {
-            if (rows <= 3260000.0) {
+        if (row_max_over_mean <= 15.4) {
+            if (rows <= 1700000.0) {
                 return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "cusparse-sell/f32" : nvidia_h200_cusparse_f32_otherwise;
+            }
+            if (row_mean <= 1.7) {
+                return "cusparse-coo/f32";
             }
             return "cusparse-csr/a1/f32";
         }
         return "cusparse-coo/f32";
     }
-    if (nnz <= 3000000.0) {
+    if (nnz <= 3205000.0) {
         return "cusparse-coo/f32";
     }
-    if (row_max <= 158.0) {
-        if (row_std_over_mean <= 0.36) {
+    if (row_mean <= 30000.0) {
+        if (row_max <= 158.0) {
             return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "cusparse-sell/f32" : nvidia_h200_cusparse_f32_otherwise;
         }
-        return "cusparse-csr/a1/f32";
-    }
-    if (row_mean <= 30000.0) {
         return "cusparse-csr/a1/f32";
     }
     return "cusparse-csr/a2/f32";

@@ -1,7 +1,7 @@
 // y = A x in f64 on NVIDIA H200: which of 4 candidates to run. By its profile of 2026-11-21.
-// Made by `sparsight rules profiles/nvidia-h200 --candidates cusparse --leaves 8 --dtype f64`, from 2,478 matrices.
+// Made by `sparsight rules profiles/nvidia-h200 --candidates cusparse --leaves 8 --dtype f64`, from 2,939 matrices.
 // On 119 matrices that it has not seen: 2.0 % slower than the best of these candidates on average
-// (geometric mean), within 5 % of it on 88.2 %, at worst 1.50 times as slow.
+// (geometric mean), within 5 % of it on 87.4 %, at worst 1.40 times as slow.
 
 #pragma once
 
@@ -20,13 +20,16 @@ inline const char* nvidia_h200_cusparse_f64(double rows, double columns, double 
     const double row_std_over_mean = nnz > 0 ? row_std / row_mean : 0.0;
     const double row_max_over_mean = nnz > 0 ? row_max / row_mean : 0.0;
     if (row_max <= 67.5) {
-        if (rows <= 8000000.0) {
+        if (rows <= 1980000.0) {
             return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "cusparse-sell/f64" : nvidia_h200_cusparse_f64_otherwise;
         }
         return "cusparse-coo/f64";
     }
     if (nnz <= 7400000.0) {
-        if (row_mean <= 8000.0) {
+        if (row_mean <= 610.0) {
+            return "cusparse-coo/f64";
+        }
+        if (nnz <= 800000.0) {
             return "cusparse-coo/f64";
         }
         return "cusparse-csr/a1/f64";
@@ -37,10 +40,7 @@ inline const char* nvidia_h200_cusparse_f64(double rows, double columns, double 
         }
         return "cusparse-csr/a1/f64";
     }
-    if (row_max <= 150000.0) {
-        return "cusparse-csr/a1/f64";
-    }
-    return "cusparse-csr/a2/f64";
+    return "cusparse-csr/a1/f64";
 }
 
 }  // namespace sparsight_rules

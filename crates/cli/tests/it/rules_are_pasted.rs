@@ -27,7 +27,7 @@ fn the_rules_of_the_drop_in_are_those_that_the_program_learns_today() {
         let path = repository().join(format!("crates/cusparse/src/rules/{profile}.json"));
         let learned = |dtype: &str| {
             let folder = format!("profiles/{profile}");
-            let set = ["rules", &folder, "--candidates", "csr", "--leaves", "64", "--dtype", dtype];
+            let set = ["rules", &folder, "--candidates", "csr", "--leaves", "128", "--dtype", dtype];
             let mut answer = json(repository(), &set);
             answer.as_object_mut().unwrap().remove("text").expect("C++ beside the tree");
             (dtype.to_owned(), answer)

@@ -122,6 +122,7 @@ fn facts() -> DeviceFacts {
         driver: "made up".to_owned(),
         copy_bytes_per_s: 1e12,
         launch_s: Seconds(2e-6),
+        small_product_s: None,
         upload_bytes_per_s: Some(2e10),
     }
 }
@@ -137,6 +138,7 @@ fn cpu_facts() -> DeviceFacts {
         max_threads_per_block: None,
         compute_capability: None,
         copy_bytes_per_s: 5e10,
+        small_product_s: None,
         upload_bytes_per_s: None,
         ..facts()
     }

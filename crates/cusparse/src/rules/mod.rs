@@ -1,7 +1,7 @@
 //! Decision rules that choose a kernel by row lengths alone, learned from the profiles of two GPUs.
 //!
 //! The `.json` files beside this one hold two answers each, one a value type, of
-//! `sparsight rules profiles/NAME --candidates csr --leaves 64 --dtype f32 --format json`, without their text in a language.
+//! `sparsight rules profiles/NAME --candidates csr --leaves 128 --dtype f32 --format json`, without their text in a language.
 
 use serde::Deserialize;
 use sparsight::Dtype;

@@ -217,5 +217,5 @@ struct Kernel {
 static const Kernel KERNELS[] = {
     KERNEL("csr_scalar", csr_by_rows, 9),    KERNEL("csr_vector", csr_by_rows, 9), KERNEL("csr_balanced", csr_balanced, 12),
     KERNEL("csr_binned", csr_binned, 21),    KERNEL("row_lengths", row_lengths, 5), KERNEL("spin", timing, 4),
-    KERNEL("empty", timing, 0),              KERNEL("read_all", timing, 4),
+    KERNEL("empty", timing, 0),              KERNEL("read_all", timing, 4), KERNEL("small_product", timing, 6),
 };

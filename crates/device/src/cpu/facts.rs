@@ -27,6 +27,7 @@ pub(super) fn read(threads: usize) -> DeviceFacts {
         driver: format!("{os} {}", release.trim()).trim_end().to_owned(),
         copy_bytes_per_s: 0.0,
         launch_s: Seconds::default(),
+        small_product_s: None,
         upload_bytes_per_s: None,
     }
 }

@@ -60,7 +60,7 @@ use cudarc::driver::result;
 use cusparse::Library;
 use module::Module;
 use nvml::ClockReader;
-use sparsight_kernels::{BenchmarkMatrix, DeviceFacts, Format, Kernel, KernelSource, Vendor};
+use sparsight_kernels::{BenchmarkMatrix, DeviceFacts, Format, Kernel, KernelSource, LaunchCost, Vendor};
 use sparsight_matrix::{Csr, Dtype, Limits, Scalar, Seconds};
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -80,7 +80,7 @@ struct CudaGpu {
     /// Made when first needed: its kernels have to be compiled.
     timer: OnceLock<BatchTimer<Context>>,
     /// Measured when first asked for, unless the facts hold it.
-    launch: OnceLock<Seconds>,
+    launch: OnceLock<LaunchCost>,
     /// Opened when first needed.
     library: Mutex<Option<Arc<Library>>>,
     compiler: Compiler,
@@ -261,18 +261,18 @@ impl Cuda {
         &self.gpu.facts
     }
 
-    /// Time of one launch of an empty kernel among many on this machine: of a device that was opened without rates it is measured when
-    /// first asked for, in some milliseconds, and kept as long as the device is open.
+    /// Time of one launch of an empty kernel and of one small product among many on this machine: of a device that was opened without
+    /// rates they are measured when first asked for, in some milliseconds, and kept as long as the device is open.
     ///
     /// # Errors
     /// [`DeviceError::Compile`], or a failed call.
-    pub fn launch_cost(&self) -> Result<Seconds, DeviceError> {
-        let known = Some(self.gpu.facts.launch_s).filter(|launch| launch.0 > 0.0);
-        if let Some(launch) = known.or_else(|| self.gpu.launch.get().copied()) {
-            return Ok(launch);
+    pub fn launch_cost(&self) -> Result<LaunchCost, DeviceError> {
+        let known = Some(self.gpu.facts.launch_cost()).filter(|cost| cost.launch_s.0 > 0.0);
+        if let Some(cost) = known.or_else(|| self.gpu.launch.get().copied()) {
+            return Ok(cost);
         }
-        let launch = launch_cost(self.gpu.timer()?, &StoppingRule::BRISK)?;
-        Ok(*self.gpu.launch.get_or_init(|| launch))
+        let cost = launch_cost(&self.gpu.context, self.gpu.timer()?, &StoppingRule::BRISK)?;
+        Ok(*self.gpu.launch.get_or_init(|| cost))
     }
 
     /// Memory that a matrix, x and y may take now: the free memory less a reserve; none if the driver does not say.

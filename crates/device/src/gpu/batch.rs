@@ -40,7 +40,8 @@ const LATE_GROUPS: u32 = 5;
 /// Kernels of `timing_source`, in its order.
 const SPIN: usize = 0;
 const EMPTY: usize = 1;
-const READ: usize = 2;
+const SMALL_PRODUCT: usize = 2;
+const READ: usize = 3;
 
 /// Sums of 16 bytes a thread of the flush, and how many times its buffer exceeds the L2 cache: with twice the size
 /// nothing of before survives in a cache that replaces what was used least recently.
@@ -128,6 +129,16 @@ impl<D: Driver> BatchTimer<D> {
     pub(crate) fn queue_empty(&self) -> Result<(), DeviceError> {
         // SAFETY: it takes nothing and does nothing.
         unsafe { self.module.queue(EMPTY, LaunchShape::linear(1, 1), &[], None) }
+    }
+
+    /// Queues the product of a CSR matrix of at most [`HELPER_BLOCK`] rows: their number, the addresses of its offsets, columns and
+    /// values, of x and of y.
+    ///
+    /// # Safety
+    /// They are arrays of 32-bit numbers of this device, as long as such a matrix has them, and live until the product is done.
+    pub(crate) unsafe fn queue_small_product(&self, args: &[u64; 6]) -> Result<(), DeviceError> {
+        // SAFETY: as the caller promises.
+        unsafe { self.module.queue(SMALL_PRODUCT, LaunchShape::linear(1, HELPER_BLOCK), args, None) }
     }
 
     /// Time of the calls of `product` in a batch on the device, in the driver's stream.

@@ -1,12 +1,11 @@
-//! Measured rates of a GPU: what a launch costs, copies within the device, uploads.
+//! Measured rates of a GPU: what a launch and a small product cost, copies within the device, uploads.
 
 use super::batch::BatchTimer;
 use super::driver::Driver;
 use super::{BatchRequest, DeviceArray, Memory};
 use crate::DeviceError;
 use crate::timing::{Caches, StoppingRule, measure, try_took};
-use sparsight_kernels::DeviceFacts;
-use sparsight_matrix::Seconds;
+use sparsight_kernels::{DeviceFacts, LaunchCost};
 use std::sync::Arc;
 
 /// Bytes that the copy within the device moves, unless that is more than an eighth of its free memory: far more
@@ -19,27 +18,72 @@ const UPLOAD_BYTES: usize = 128 << 20;
 /// Uploads that are timed; the median counts.
 const UPLOADS: usize = 5;
 
-/// `facts` with the rates, measured now: launch cost, copies within the device, uploads.
+/// Rows, and non-zeros, of the small matrix. Chosen: a warp.
+const SMALL_ROWS: u64 = 32;
+
+/// Places in memory at which the small matrix lies, each of which is multiplied in turn, and 32-bit words from one to the next: where
+/// arrays lie changes what a product of few rows takes by some hundredths of a microsecond, from process to process.
+const PLACES: usize = 16;
+const PLACE_WORDS: usize = 1 << 16;
+
+/// 32-bit words from one array of the small matrix to the next.
+const ARRAY_WORDS: usize = 1 << 10;
+
+/// `facts` with the rates, measured now: launch and small product, copies within the device, uploads.
 pub(crate) fn with_rates<D: Driver>(
     facts: &DeviceFacts,
     driver: &Arc<D>,
     timer: &BatchTimer<D>,
 ) -> Result<DeviceFacts, DeviceError> {
+    let LaunchCost { launch_s, small_product_s } = launch_cost(driver, timer, &StoppingRule::CAREFUL)?;
     Ok(DeviceFacts {
         copy_bytes_per_s: copy_rate(driver, timer)?,
-        launch_s: launch_cost(timer, &StoppingRule::CAREFUL)?,
+        launch_s,
+        small_product_s,
         upload_bytes_per_s: Some(upload_rate(driver)?),
         ..facts.clone()
     })
 }
 
-/// Time of one launch of an empty kernel among many, by the very estimator that times products.
+/// Time of one launch of an empty kernel and of one small product among many, by the very estimator that times products.
 pub(crate) fn launch_cost<D: Driver>(
+    driver: &Arc<D>,
     timer: &BatchTimer<D>,
     rule: &StoppingRule,
-) -> Result<Seconds, DeviceError> {
-    let batch = |count| timer.time(BatchRequest::alone(count, Caches::Warm), &mut || timer.queue_empty());
-    Ok(measure(batch, rule)?.time)
+) -> Result<LaunchCost, DeviceError> {
+    let took = |queue: &mut dyn FnMut() -> Result<(), DeviceError>| {
+        let batch = |count| timer.time(BatchRequest::alone(count, Caches::Warm), queue);
+        measure(batch, rule).map(|timing| timing.time)
+    };
+    let launch_s = took(&mut || timer.queue_empty())?;
+    let memory: Arc<dyn Memory> = Arc::clone(driver) as _;
+    let small = DeviceArray::of(&memory, &small_matrices())?;
+    let mut turn = 0;
+    let mut product = || {
+        let place = small.address() + 4 * (turn % PLACES * PLACE_WORDS) as u64;
+        turn += 1;
+        let array = |number: usize| place + 4 * (number * ARRAY_WORDS) as u64;
+        let args = [SMALL_ROWS, array(0), array(1), array(2), array(3), array(4)];
+        // SAFETY: `small_matrices` laid them out so; they outlive the batch, which waits for its products.
+        unsafe { timer.queue_small_product(&args) }
+    };
+    let small_product_s = Some(took(&mut product)?);
+    Ok(LaunchCost { launch_s, small_product_s })
+}
+
+/// Unit matrices with their x and room for y, one at each of the places: offsets, columns, values, x, y.
+fn small_matrices() -> Vec<u32> {
+    let mut words = vec![0; PLACES * PLACE_WORDS];
+    let rows = SMALL_ROWS as u32;
+    for place in words.chunks_exact_mut(PLACE_WORDS) {
+        let arrays = [(0..=rows).collect(), (0..rows).collect(), vec![1.0_f32.to_bits(); rows as usize]];
+        let arrays: [Vec<u32>; 3] = arrays;
+        let [_, _, ones] = &arrays;
+        for (array, data) in place.chunks_exact_mut(ARRAY_WORDS).zip(arrays.iter().chain([ones])) {
+            array[..data.len()].copy_from_slice(data);
+        }
+    }
+    words
 }
 
 /// Bytes read plus bytes written a second by a copy within the device.
@@ -74,4 +118,26 @@ fn upload_rate<D: Driver>(driver: &Arc<D>) -> Result<f64, DeviceError> {
     }
     times.sort_unstable_by(f64::total_cmp);
     Ok(UPLOAD_BYTES as f64 / times[UPLOADS / 2])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_unit_matrix_lies_at_each_place() {
+        let words = small_matrices();
+        for place in 0..PLACES {
+            let array = |number: usize| &words[place * PLACE_WORDS + number * ARRAY_WORDS..][..ARRAY_WORDS];
+            let [offsets, columns, values, x, y] = [0, 1, 2, 3, 4].map(array);
+            for row in 0..SMALL_ROWS as usize {
+                assert_eq!(
+                    (offsets[row], offsets[row + 1], columns[row]),
+                    (row as u32, row as u32 + 1, row as u32)
+                );
+                assert_eq!([values[row], x[row]], [1.0_f32.to_bits(); 2]);
+            }
+            assert!(y.iter().all(|word| *word == 0));
+        }
+    }
 }

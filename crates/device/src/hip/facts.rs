@@ -40,6 +40,7 @@ pub(super) fn read(context: &Context) -> Result<DeviceFacts, DeviceError> {
         driver: context.api.described()?,
         copy_bytes_per_s: 0.0,
         launch_s: Seconds(0.0),
+        small_product_s: None,
         upload_bytes_per_s: None,
     })
 }

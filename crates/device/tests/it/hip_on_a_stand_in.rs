@@ -224,6 +224,7 @@ fn batches() {
     let hip = Hip::open(0).unwrap();
     let facts = hip.as_gpu().facts();
     assert!(facts.launch_s.0 > 0.0 && facts.copy_bytes_per_s > 0.0, "{facts:?}");
+    assert!(facts.small_product_s.is_some_and(|time| time.0 > 0.0), "{facts:?}");
     assert!(facts.upload_bytes_per_s.is_some_and(|rate| rate > 0.0) && facts.check().is_ok(), "{facts:?}");
     let (_, a) = chosen::<f64>().next().unwrap();
     let mut operand = hip.as_gpu().operand(&a, Format::csr(), Dtype::F64).unwrap();

@@ -30,6 +30,7 @@ fn write_device(path: &Path, multiprocessors: u32, copy_bytes_per_s: f64, [csr, 
         driver: "none".to_owned(),
         copy_bytes_per_s,
         launch_s: Seconds(1e-6),
+        small_product_s: None,
         upload_bytes_per_s: None,
     };
     let folder = ProfileFolder::create(path).unwrap();

@@ -38,7 +38,7 @@ fn of(baselines: &[(Kernel, Baseline)], kernel: Kernel) -> Option<&Baseline> {
 
 impl Learner for Boosting {
     const NAME: &'static str = "boosting";
-    const FORMAT: &'static str = "sparsight/boosting/10";
+    const FORMAT: &'static str = "sparsight/boosting/11";
 
     fn inputs() -> Vec<String> {
         INPUTS.iter().map(|(name, _)| (*name).to_owned()).collect()

@@ -253,7 +253,7 @@ fn format() -> String {
 }
 
 impl Storable for Comparison {
-    const FORMAT: &'static str = "sparsight/comparison/4";
+    const FORMAT: &'static str = "sparsight/comparison/5";
 
     fn split(&self) -> (Self, Vec<u8>) {
         let mut body = Vec::new();

@@ -232,6 +232,7 @@ mod tests {
             driver: "made up".to_owned(),
             copy_bytes_per_s: 1e12,
             launch_s: Seconds(launch),
+            small_product_s: None,
             upload_bytes_per_s: None,
         }
     }

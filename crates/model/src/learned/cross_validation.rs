@@ -134,6 +134,7 @@ mod tests {
             driver: String::new(),
             copy_bytes_per_s: 1e12,
             launch_s: Seconds(0.0),
+            small_product_s: None,
             upload_bytes_per_s: None,
         }
     }

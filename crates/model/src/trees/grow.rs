@@ -371,7 +371,7 @@ mod tests {
         // Fewer values than intervals: every row has one of its own, on both sides of every threshold.
         let inputs: Vec<[i32; 3]> = (0..50).map(|at| [3 * at - 70, 1, -at * at]).collect();
         let responses: Vec<Vec<f32>> =
-            (0..50).map(|at| vec![(at * 37 % 50) as f32 / 8.0, (at * 11 % 50) as f32 / 16.0]).collect();
+            (0..50).map(|at| vec![(at * 37 % 50) as f32 / 32.0, (at * 11 % 50) as f32 / 64.0]).collect();
         let one: Vec<Vec<f32>> = responses.iter().map(|both| both[..1].to_vec()).collect();
         let scalar = ScalarForest::grow(&rows(&inputs, &one, &[1.0]), &EXACT);
         let growth = Growth { projections: 4, trees: 400, learning_rate: 0.5, ..EXACT };

@@ -30,6 +30,7 @@ pub fn gpu(name: &str, multiprocessors: u32, threads_per_multiprocessor: u32) ->
         driver: "made up".to_owned(),
         copy_bytes_per_s: 1e12,
         launch_s: Seconds(0.0),
+        small_product_s: None,
         upload_bytes_per_s: Some(1e10),
     }
 }

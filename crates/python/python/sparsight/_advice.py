@@ -416,7 +416,7 @@ def advise(
     device : str, optional
         The device it is for: ``"cuda:0"``, ``"cpu"`` (:func:`calibrate` measures it), a shipped profile (:func:`profiles`), or the
         folder or data sheet of another one. A GPU of this machine that has no profile is calibrated when it is first named, once, in about
-        20 s. Times for ``"cuda:0"`` are with what a launch takes there, timed when it is first named. By default the first GPU here, if
+        20 s. Times for ``"cuda:0"`` are with what products cost there, timed when it is first named. By default the first GPU here, if
         it is known, else ``"nvidia-h200"``.
     model : str, optional
         One model alone: ``"boosting"``, ``"strip-cache"``, ``"strip"``, ...

@@ -7,7 +7,7 @@
 use super::{Advice, Advised, Advisor, put_known_first};
 use crate::{Error, Objective, Profile};
 use serde::Serialize;
-use sparsight_kernels::{Candidate, DeviceFacts, DeviceKind, THREADS_AT_ONCE, compulsory_bytes};
+use sparsight_kernels::{Candidate, DeviceKind, THREADS_AT_ONCE, compulsory_bytes};
 use sparsight_matrix::{Bytes, Dtype, Features, Seconds};
 use sparsight_model::{InLaunch, IteratedProduct, Iteration, IterationCost, Prediction};
 
@@ -121,9 +121,7 @@ impl Advisor<'_> {
 
 /// Prices on the device of the profile, or on the machine at hand.
 fn cost(profile: &Profile) -> IterationCost {
-    let facts = &profile.device.facts;
-    let launch_s = profile.launch_here.unwrap_or(facts.launch_s);
-    IterationCost::new(&DeviceFacts { launch_s, ..facts.clone() })
+    IterationCost::new(&profile.facts_here())
 }
 
 /// Without those of our candidates that add by atomics, if there are others: a solver that is run twice is to take the same way.

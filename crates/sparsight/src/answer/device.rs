@@ -20,8 +20,8 @@ pub struct DeviceSummary {
     pub multiprocessors: u32,
     /// Measured: bytes read plus bytes written by a large copy within the device, a second. 0 if not measured.
     pub copy_bytes_per_s: f64,
-    /// Measured: time of one launch of an empty kernel among many, seconds; on the machine at hand where it was measured there. 0 if not
-    /// measured.
+    /// Measured: time of one launch of an empty kernel among many, seconds, on the machine of the profile; with what products cost more on
+    /// the machine at hand where that was measured. 0 if not measured.
     pub launch_s: Seconds,
     /// Launch of the machine that the profile was measured on; absent unless `launch_s` is of the machine at hand.
     pub profile_launch_s: Option<Seconds>,

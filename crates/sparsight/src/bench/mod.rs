@@ -9,7 +9,7 @@ pub use noise::Noise;
 use crate::records::{ClockRecord, CorpusRecord, Measured, Outcome, recorded};
 use sparsight_device::timing::{Caches, StoppingRule, Timing, measure};
 use sparsight_device::{Device, DeviceError, LoadRequest, OwnRequest, check, check_product, random_x_for};
-use sparsight_kernels::{Candidate, DeviceFacts, Format, Kernel, OwnKernel, feasible};
+use sparsight_kernels::{Candidate, DeviceFacts, Format, Kernel, LaunchCost, OwnKernel, feasible};
 use sparsight_matrix::{Csr, Dtype, Features, Narrowing, Reference, Scalar, Seconds, reference};
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -76,9 +76,9 @@ pub(crate) struct Benched {
     pub(crate) prepared: Seconds,
 }
 
-/// What a launch takes on a GPU whose rates were measured.
-fn launch_of(facts: &DeviceFacts) -> Option<Seconds> {
-    Some(facts.launch_s).filter(|launch| facts.kind.is_gpu() && launch.0 > 0.0)
+/// What every product costs on a GPU whose rates were measured.
+fn launch_of(facts: &DeviceFacts) -> Option<LaunchCost> {
+    Some(facts.launch_cost()).filter(|cost| facts.kind.is_gpu() && cost.launch_s.0 > 0.0)
 }
 
 /// [`bench()`] of the matrix that `right` is of.
@@ -95,7 +95,7 @@ pub(crate) fn bench_held_to<T: Scalar>(
     let mut prepared = Seconds(0.0);
     let dtype = common_dtype(candidates, T::DTYPE);
     let mut record = CorpusRecord::new(name, dtype, how.caches, features.clone());
-    record.launch_s = launch_of(device.facts());
+    record.launch = launch_of(device.facts());
     let mut timings = Vec::new();
     let mut keep = |record: &mut CorpusRecord, measured: Measured| {
         each(&measured)?;

@@ -1,11 +1,10 @@
-//! Predictions of a device without models of its own, those of another one rescaled, and of a machine on which launches take another
-//! time than in the profile:
+//! Predictions of a device without models of its own, those of another one rescaled, and of a machine on which every product costs more
+//! or less than on that of the profile:
 //!
 //! ```text
-//! T = T_profile + launch here - launch of the profile
+//! T = T_profile + small product here - small product of the profile
 //! ```
-//! Every product is one launch at least, and what the host, its driver and its bus add to that is the machine's and not the GPU's.
-//! Products of two launches move by one of them: how far these overlap was not measured.
+//! Products of two launches move by as much: how far these overlap was not measured.
 
 use super::{Answered, Predictor, predictions};
 use crate::profile::Rescaled;
@@ -31,7 +30,7 @@ impl<'p> CarriedPredictor<'p> {
         Self { inner: Box::new(inner), target: Target::Device { rescaled, facts } }
     }
 
-    /// `launch`: here, and in the profile.
+    /// `launch`: in the profile with what products cost more here, and in the profile.
     pub(super) fn to_machine(inner: Predictor<'p>, launch: Seconds, of_profile: Seconds) -> Self {
         let difference = Seconds(launch.0 - of_profile.0);
         Self { inner: Box::new(inner), target: Target::Machine { launch, difference } }
@@ -94,7 +93,9 @@ impl Model for CarriedPredictor<'_> {
                 let there = self.inner.predict(candidate, features)?.time.0;
                 ("T / T on the reference", here / there, "")
             }
-            Target::Machine { difference, .. } => ("launch here - launch of the profile", difference.0, "s"),
+            Target::Machine { difference, .. } => {
+                ("small product here - small product of the profile", difference.0, "s")
+            }
         };
         terms.push(Term { part: "", name, value, unit });
         terms.push(Term { part: "", name: "T here", value: here, unit: "s" });
@@ -106,12 +107,13 @@ impl Model for CarriedPredictor<'_> {
 mod tests {
     use crate::model_name::ModelName;
     use crate::{Advisor, Objective, Profile};
+    use sparsight_kernels::LaunchCost;
     use sparsight_matrix::gallery::Recipe;
     use sparsight_matrix::{Csr, Dtype, Features, Seconds};
     use sparsight_model::Model;
 
     #[test]
-    fn every_candidate_takes_so_much_longer_as_a_launch_does_here() {
+    fn every_candidate_takes_so_much_longer_as_every_product_does_here() {
         let a: Csr<f64> = "stencil2d,n=60".parse::<Recipe>().unwrap().generate().unwrap();
         let features = Features::of(&a);
         let of = |profile: &Profile| {
@@ -120,18 +122,33 @@ mod tests {
         };
         let shipped = || Profile::shipped("nvidia-h200").unwrap();
         let launch = shipped().device.facts.launch_s;
+        let on_machine = |launch: f64| {
+            shipped().on_machine(&LaunchCost { launch_s: Seconds(launch), small_product_s: None })
+        };
         let there = of(&shipped());
         for more in [0.4e-6, -0.2e-6] {
-            let here = of(&shipped().on_machine(Seconds(launch.0 + more)));
+            let here = of(&on_machine(launch.0 + more));
             assert_eq!(here.len(), there.len());
             for ((candidate, here), (known, there)) in here.iter().zip(&there) {
                 assert_eq!(candidate, known, "the order stays");
                 assert!((here - there - more).abs() < 1e-12, "{candidate}: {there} {here}");
             }
         }
-        assert_eq!(of(&shipped().on_machine(Seconds(0.0))), there, "a launch that was not measured");
+        assert_eq!(of(&on_machine(0.0)), there, "a launch that was not measured");
 
-        let profile = shipped().on_machine(Seconds(launch.0 + 0.4e-6));
+        // Where small products are known, launches do not count.
+        let small = shipped().device.facts.small_product_s.unwrap();
+        let here = LaunchCost { launch_s: Seconds(1.0), small_product_s: Some(Seconds(small.0 + 0.3e-6)) };
+        let here = shipped().on_machine(&here);
+        assert!((here.launch_here.unwrap().0 - launch.0 - 0.3e-6).abs() < 1e-12);
+        assert!((of(&here)[0].1 - there[0].1 - 0.3e-6).abs() < 1e-12);
+        let absurd = LaunchCost { launch_s: Seconds(1.0), small_product_s: Some(Seconds(1e-9)) };
+        assert_eq!(shipped().on_machine(&absurd).launch_here, Some(Seconds(0.5 * launch.0)));
+        let mut unmeasured = shipped();
+        unmeasured.device.facts.launch_s = Seconds(0.0);
+        assert_eq!(unmeasured.on_machine(&absurd).launch_here, None);
+
+        let profile = on_machine(launch.0 + 0.4e-6);
         let objective = Objective::default();
         let predictor = Advisor::new(&profile)
             .predictor(ModelName::Best, objective.placement, objective.row_length)

@@ -156,6 +156,7 @@ pub(super) fn load(path: &Path) -> Result<Profile, Error> {
         driver: String::new(),
         copy_bytes_per_s,
         launch_s: Seconds(sheet.launch_s),
+        small_product_s: None,
         upload_bytes_per_s: sheet.upload_bytes_per_s,
         name: sheet.name,
     };

@@ -12,7 +12,6 @@ use flate2::bufread::MultiGzDecoder;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sparsight_kernels::DeviceFacts;
-use sparsight_matrix::Seconds;
 use sparsight_matrix::io::{open_regular, read_document_text, read_regular_text};
 use std::io::{BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -190,15 +189,18 @@ impl ProfileFolder {
     }
 
     /// Records of the corpus: several records of a matrix are united ([`CorpusRecord::merged`]), so that files of
-    /// several runs or machines may be put one behind the other. Times of a record that says what a launch took are those of a machine
-    /// with the launch of this profile ([`CorpusRecord::at_launch`]).
+    /// several runs or machines may be put one behind the other. Times of a record that says what a launch or a small product took are
+    /// those of the machine of this profile ([`CorpusRecord::brought_to`]).
     ///
     /// # Errors
     /// [`Error::File`], [`Error::Malformed`], [`Error::Schema`].
     pub fn measured(&self) -> Result<Vec<CorpusRecord>, Error> {
-        let launch = if self.has_device() { self.device()?.facts.launch_s } else { Seconds(0.0) };
-        let records = self.corpus()?.into_records().into_iter();
-        Ok(CorpusRecord::merged(records.map(|record| record.at_launch(launch)).collect()))
+        let records = self.corpus()?.into_records();
+        if !self.has_device() {
+            return Ok(CorpusRecord::merged(records));
+        }
+        let here = self.device()?.facts.launch_cost();
+        Ok(CorpusRecord::merged(records.into_iter().map(|record| record.brought_to(&here)).collect()))
     }
 
     /// The cuts run so far; appending goes on behind them.

@@ -5,7 +5,7 @@ use super::{is_plausible, is_plausible_preparation, recorded, significant};
 use serde::{Deserialize, Serialize};
 use sparsight_device::Preparation;
 use sparsight_device::timing::{Caches, Timing};
-use sparsight_kernels::{Candidate, Format, Kernel};
+use sparsight_kernels::{Candidate, Format, Kernel, LaunchCost};
 use sparsight_matrix::{Dtype, Features, Infeasible, Seconds, derived, gallery};
 use sparsight_model::Origin;
 use std::collections::hash_map::Entry;
@@ -33,8 +33,8 @@ pub struct CorpusRecord {
     pub preprocess: BTreeMap<Kernel, Seconds>,
     /// Clock of the device during the measurement; `None` where it did not say, and in earlier files.
     pub clock: Option<ClockRecord>,
-    /// Cost of a launch on the machine that measured it; `None` where it is not known, on a processor and in earlier files.
-    pub launch_s: Option<Seconds>,
+    /// What every product costs on the machine that measured it; `None` where it is not known, on a processor and in earlier files.
+    pub launch: Option<LaunchCost>,
     /// Samples of this run that were far from the median of theirs ([`Timing::far`]); not kept in a file.
     pub far: u32,
     /// Every candidate that the device has.
@@ -155,7 +155,7 @@ impl CorpusRecord {
             preparation: BTreeMap::new(),
             preprocess: BTreeMap::new(),
             clock: None,
-            launch_s: None,
+            launch: None,
             far: 0,
             results: Vec::new(),
         }
@@ -249,14 +249,14 @@ impl CorpusRecord {
         Self::new(self.matrix, self.dtype, self.caches, features)
     }
 
-    /// The record as if a launch took `launch`, what it takes in the profile: every time is moved by the difference to that of the
-    /// machine that measured it, if the record says so. No time becomes less than half of what it was.
+    /// The record as if the machine of `profile` had measured it: every time is moved by what [a product costs](LaunchCost::above) more
+    /// or less there, if both say so. No time becomes less than half of what it was.
     #[must_use]
-    pub fn at_launch(mut self, launch: Seconds) -> Self {
-        let Some(own) = self.launch_s.take().filter(|_| launch.0 > 0.0) else { return self };
+    pub fn brought_to(mut self, profile: &LaunchCost) -> Self {
+        let Some(above) = self.launch.take().and_then(|own| own.above(profile)) else { return self };
         for Measured { outcome, .. } in &mut self.results {
             if let Outcome::Time { time_s, .. } = outcome {
-                *time_s = Seconds((time_s.0 + launch.0 - own.0).max(0.5 * time_s.0));
+                *time_s = Seconds((time_s.0 - above).max(0.5 * time_s.0));
             }
         }
         self
@@ -287,20 +287,28 @@ mod tests {
     }
 
     #[test]
-    fn times_of_another_machine_are_brought_to_the_launch_of_the_profile() {
+    fn times_of_another_machine_are_brought_to_that_of_the_profile() {
         let line = r#"{"matrix":"a/m","dtype":"f32","caches":"warm","features":{"nrows":2,"ncols":3,"nnz":4,"empty_rows":0,"row_min":2,"row_max":2,"row_mode":2,"row_quantiles":[2,2,2,2,2,2,2],"row_std":0.0,"hyb":{"width":0,"coo_nnz":4},"bandwidth":2,"x_reuse":0.75},"preparation":{},"launch_s":1.5e-6,"blocks":[64],"results":{"coo":[[3e-6]],"ell":{"failed":"it did"}}}"#;
         let record: CorpusRecord = serde_json::from_str(line).unwrap();
-        assert_eq!(record.launch_s, Some(Seconds(1.5e-6)));
+        let launch = |launch| LaunchCost { launch_s: Seconds(launch), small_product_s: None };
+        assert_eq!(record.launch, Some(launch(1.5e-6)));
         let takes = |record: &CorpusRecord, time: f64| {
             let found = record.best().unwrap().1.0;
             assert!((found / time - 1.0).abs() < 1e-9, "{found}");
         };
         // The profile does not know its own.
-        takes(&record.clone().at_launch(Seconds(0.0)), 3e-6);
-        let here = record.at_launch(Seconds(1.25e-6));
+        takes(&record.clone().brought_to(&launch(0.0)), 3e-6);
+        let here = record.clone().brought_to(&launch(1.25e-6));
         takes(&here, 2.75e-6);
         // Once is enough.
-        takes(&here.at_launch(Seconds(9.0)), 2.75e-6);
+        takes(&here.brought_to(&launch(9.0)), 2.75e-6);
+        // Small products say more than launches, where both machines know them.
+        let known = r#""launch_s":1.5e-6,"small_product_s":2.1e-6,"#;
+        let both: CorpusRecord = serde_json::from_str(&line.replace(r#""launch_s":1.5e-6,"#, known)).unwrap();
+        assert!(serde_json::to_string(&both).unwrap().contains(known));
+        takes(&both.clone().brought_to(&launch(1.25e-6)), 2.75e-6);
+        let profile = LaunchCost { small_product_s: Some(Seconds(2.0e-6)), ..launch(1.25e-6) };
+        takes(&both.brought_to(&profile), 2.9e-6);
     }
 
     #[test]

@@ -17,7 +17,7 @@ use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_with::skip_serializing_none;
 use sparsight_device::timing::Caches;
-use sparsight_kernels::{Candidate, Format, Kernel};
+use sparsight_kernels::{Candidate, Format, Kernel, LaunchCost};
 use sparsight_matrix::{Dtype, Features, Infeasible, Seconds};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -35,6 +35,7 @@ pub(super) struct CorpusLine {
     preprocess: BTreeMap<Kernel, Seconds>,
     clock: Option<ClockRecord>,
     launch_s: Option<Seconds>,
+    small_product_s: Option<Seconds>,
     /// Block sizes of the entries of each kernel that has any; absent in lines of before.
     #[serde(default)]
     blocks: Vec<u32>,
@@ -125,7 +126,7 @@ impl From<CorpusRecord> for CorpusLine {
             preparation,
             preprocess,
             clock,
-            launch_s,
+            launch,
             results,
             ..
         } = record;
@@ -139,8 +140,22 @@ impl From<CorpusRecord> for CorpusLine {
             let place = blocks.binary_search(&id.block).expect("every block size was collected");
             entries[place] = Some(outcome.into());
         }
+        let launch_s = launch.map(|cost| cost.launch_s);
+        let small_product_s = launch.and_then(|cost| cost.small_product_s);
         let results = Results::Grouped(kernels.into_iter().map(|(k, entries)| (k, entries.into())).collect());
-        Self { matrix, dtype, caches, features, preparation, preprocess, clock, launch_s, blocks, results }
+        Self {
+            matrix,
+            dtype,
+            caches,
+            features,
+            preparation,
+            preprocess,
+            clock,
+            launch_s,
+            small_product_s,
+            blocks,
+            results,
+        }
     }
 }
 
@@ -169,7 +184,9 @@ impl TryFrom<CorpusLine> for CorpusRecord {
             preparation: line.preparation,
             preprocess: line.preprocess,
             clock: line.clock,
-            launch_s: line.launch_s,
+            launch: line
+                .launch_s
+                .map(|launch_s| LaunchCost { launch_s, small_product_s: line.small_product_s }),
             results,
             ..Self::new(line.matrix, line.dtype, line.caches, line.features)
         })

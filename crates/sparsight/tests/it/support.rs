@@ -39,6 +39,7 @@ impl Formula {
             driver: "none".to_owned(),
             copy_bytes_per_s: 1e12,
             launch_s: Seconds(1e-6),
+            small_product_s: None,
             upload_bytes_per_s: Some(1e10),
         };
         Self {

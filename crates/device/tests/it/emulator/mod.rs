@@ -146,6 +146,7 @@ impl EmulatedGpu {
             driver: "none".to_owned(),
             copy_bytes_per_s: 0.0,
             launch_s: Seconds(0.0),
+            small_product_s: None,
             upload_bytes_per_s: None,
         };
         let backwards = order == Order::Backwards;
