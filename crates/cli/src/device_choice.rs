@@ -255,8 +255,8 @@ impl ProfileFlags {
         }
     }
 
-    /// `profile`, which the flags asked for, with what products cost on the machine at hand if `--device` names a GPU of NVIDIA. Opens the GPU for
-    /// that, unless it is `open` already. Where that fails they cost what they do in the profile: nothing is to be run on it.
+    /// `profile`, which the flags asked for, with what products cost on the machine at hand if `--device` names a GPU of NVIDIA. Opens the
+    /// GPU for that, unless it is `open` already. Where that fails they cost what they do in the profile: nothing is to be run on it.
     pub(crate) fn at_hand(&self, profile: Profile, open: Option<&OpenDevice>, context: &Context) -> Profile {
         let launch = match (open, &self.profile, &self.device) {
             (Some(device), ..) => Ok(device.facts().launch_cost()),

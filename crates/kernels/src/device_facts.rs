@@ -95,11 +95,14 @@ impl LaunchCost {
     /// How much longer a product takes here than `there`, on another machine with the same device: the difference of small products, or
     /// of launches where a small product was not measured on both. `None` if neither was.
     pub fn above(&self, there: &Self) -> Option<f64> {
-        let measured = |time: Seconds| Some(time.0).filter(|time| time.is_finite() && *time > 0.0);
-        let small = |cost: &Self| cost.small_product_s.and_then(measured);
-        let launch = |cost: &Self| measured(cost.launch_s);
-        let difference = |of: &dyn Fn(&Self) -> Option<f64>| Some(of(self)? - of(there)?);
-        difference(&small).or_else(|| difference(&launch))
+        let is_measured = |time: Seconds| time.0.is_finite() && time.0 > 0.0;
+        let difference = |here: Seconds, there: Seconds| {
+            (is_measured(here) && is_measured(there)).then_some(here.0 - there.0)
+        };
+        let small = self.small_product_s.zip(there.small_product_s);
+        small
+            .and_then(|(here, there)| difference(here, there))
+            .or_else(|| difference(self.launch_s, there.launch_s))
     }
 }
 

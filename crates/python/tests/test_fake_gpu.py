@@ -116,7 +116,7 @@ def test_without_a_folder_to_keep_it_in_nothing_is_measured(fake_driver, tmp_pat
     assert "<string>:8: UserWarning: Fake GPU has no profile" in warned, "the line that asked is named"
 
 
-def test_a_gpu_that_is_named_is_predicted_with_its_own_launch(fake_h200, tmp_path):
+def test_a_gpu_that_is_named_is_predicted_with_what_products_cost_there(fake_h200, tmp_path):
     said, _ = python(
         """
         import json
@@ -138,7 +138,7 @@ def test_a_gpu_that_is_named_is_predicted_with_its_own_launch(fake_h200, tmp_pat
     assert here["id"] == there["id"] and here["predicted_s"] - there["predicted_s"] == pytest.approx(more)
 
 
-def test_the_program_predicts_with_the_launch_of_the_gpu_that_is_named(fake_h200, tmp_path):
+def test_the_program_predicts_with_what_products_cost_on_the_gpu_that_is_named(fake_h200, tmp_path):
     said, _ = python(
         """
         import subprocess, sys

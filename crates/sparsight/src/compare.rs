@@ -237,11 +237,12 @@ fn line_up(
     let best_of_first = first.and_then(|advice| span(advice.ranked.first()?));
     let common_of_first = first.zip(common).and_then(|(advice, wanted)| span(&of(advice, wanted)?));
     let devices = contenders.iter().zip(advice).map(|(contender, advice)| {
+        let facts = contender.profile.facts_here();
         let compared = |advised: &Advised, first: Option<Span>| {
             let time = span(advised);
             let rate = time.map(|span| 1.0 / span.time.0);
             Compared {
-                limit: Limit::of(advised, &contender.profile.facts_here(), features),
+                limit: Limit::of(advised, &facts, features),
                 time,
                 speed: time.zip(first).map(|(own, first)| own.against(&first)),
                 products_per_s: rate,

@@ -154,7 +154,7 @@ fn a_gpu_without_a_profile_is_calibrated_unless_forbidden() {
 /// Driver and compiler are libraries that stand in, on whose clock a small product takes what they are told.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_gpu_that_is_named_is_predicted_with_its_own_launch() {
+fn a_gpu_that_is_named_is_predicted_with_what_products_cost_there() {
     let (Some(c), Some(cpp)) = (compiler(&["cc", "gcc", "clang"]), compiler(&["g++", "clang++"])) else {
         return;
     };

@@ -73,13 +73,12 @@ pub(crate) fn launch_cost<D: Driver>(
 
 /// Unit matrices with their x and room for y, one at each of the places: offsets, columns, values, x, y.
 fn small_matrices() -> Vec<u32> {
-    let mut words = vec![0; PLACES * PLACE_WORDS];
     let rows = SMALL_ROWS as u32;
+    let ones = vec![1.0_f32.to_bits(); rows as usize];
+    let arrays: [Vec<u32>; 4] = [(0..=rows).collect(), (0..rows).collect(), ones.clone(), ones];
+    let mut words = vec![0; PLACES * PLACE_WORDS];
     for place in words.chunks_exact_mut(PLACE_WORDS) {
-        let arrays = [(0..=rows).collect(), (0..rows).collect(), vec![1.0_f32.to_bits(); rows as usize]];
-        let arrays: [Vec<u32>; 3] = arrays;
-        let [_, _, ones] = &arrays;
-        for (array, data) in place.chunks_exact_mut(ARRAY_WORDS).zip(arrays.iter().chain([ones])) {
+        for (array, data) in place.chunks_exact_mut(ARRAY_WORDS).zip(&arrays) {
             array[..data.len()].copy_from_slice(data);
         }
     }

@@ -72,8 +72,7 @@ impl From<&Profile> for DeviceSummary {
         let rescaled_from = profile.rescaled.as_ref().map(|rescaled| rescaled.reference.name.clone());
         let profiled = Self::profiled(&profile.name, &profile.device);
         let profile_launch_s = profile.launch_here.map(|_| profiled.launch_s);
-        let launch_s = profile.launch_here.unwrap_or(profiled.launch_s);
-        Self { launch_s, profile_launch_s, rescaled_from, ..profiled }
+        Self { launch_s: profile.launch_s(), profile_launch_s, rescaled_from, ..profiled }
     }
 }
 

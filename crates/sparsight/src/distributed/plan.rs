@@ -288,7 +288,7 @@ impl DistributedPlan {
             GpuLimit::Exchange
         } else if time.0 > IMBALANCE * mean {
             GpuLimit::Imbalance
-        } else if time.0 < LAUNCHES * profile.facts_here().launch_s.0 {
+        } else if time.0 < LAUNCHES * profile.launch_s().0 {
             GpuLimit::Launch
         } else {
             GpuLimit::Product

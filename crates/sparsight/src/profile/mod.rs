@@ -319,10 +319,14 @@ impl Profile {
         Self { launch_here: above.map(|above| Seconds((launch + above).max(0.5 * launch))), ..self }
     }
 
-    /// Facts of the device, with the launch of the machine at hand where it is known.
+    /// A launch on the machine at hand where it is known, else in the profile.
+    pub(crate) fn launch_s(&self) -> Seconds {
+        self.launch_here.unwrap_or(self.device.facts.launch_s)
+    }
+
+    /// Facts of the device, with [that launch](Self::launch_s).
     pub(crate) fn facts_here(&self) -> DeviceFacts {
-        let facts = &self.device.facts;
-        DeviceFacts { launch_s: self.launch_here.unwrap_or(facts.launch_s), ..facts.clone() }
+        DeviceFacts { launch_s: self.launch_s(), ..self.device.facts.clone() }
     }
 
     /// Cost of cutting by the predictions of `model` a matrix that takes about `time` uncut: as learned from
@@ -401,9 +405,9 @@ impl Profile {
     ///
     /// ```
     /// use sparsight::{Profile, matrix::{Features, gallery::Recipe}};
-    /// let features = Features::of(&"stencil2d,n=300".parse::<Recipe>()?.generate::<f64>()?);
+    /// let features = Features::of(&"stencil2d,n=200".parse::<Recipe>()?.generate::<f64>()?);
     /// let nearby = Profile::shipped("nvidia-h200")?.nearby(&features, 3)?.unwrap();
-    /// assert!(nearby.nearest.is_sorted_by_key(|near| near.distance));
+    /// assert!(nearby.nearest[0].matrix.starts_with("gallery:stencil2d"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///

@@ -118,43 +118,31 @@ fn blocks_of(kernel: Kernel, blocks: &[u32]) -> &[u32] {
 
 impl From<CorpusRecord> for CorpusLine {
     fn from(record: CorpusRecord) -> Self {
-        let CorpusRecord {
-            matrix,
-            dtype,
-            caches,
-            features,
-            preparation,
-            preprocess,
-            clock,
-            launch,
-            results,
-            ..
-        } = record;
-        assert!(results.iter().all(|m| m.id.dtype == dtype), "a record holds results of its own value type");
-        let blocks = results.iter().filter(|m| !m.id.kernel.is_vendors()).map(|m| m.id.block);
+        assert!(
+            record.results.iter().all(|m| m.id.dtype == record.dtype),
+            "a record holds results of its own value type"
+        );
+        let blocks = record.results.iter().filter(|m| !m.id.kernel.is_vendors()).map(|m| m.id.block);
         let blocks: Vec<u32> = blocks.collect::<BTreeSet<_>>().into_iter().collect();
         let mut kernels: BTreeMap<Kernel, Vec<Option<Entry>>> = BTreeMap::new();
-        for Measured { id, outcome } in results {
+        for Measured { id, outcome } in record.results {
             let blocks = blocks_of(id.kernel, &blocks);
             let entries = kernels.entry(id.kernel).or_insert_with(|| vec![None; blocks.len()]);
             let place = blocks.binary_search(&id.block).expect("every block size was collected");
             entries[place] = Some(outcome.into());
         }
-        let launch_s = launch.map(|cost| cost.launch_s);
-        let small_product_s = launch.and_then(|cost| cost.small_product_s);
-        let results = Results::Grouped(kernels.into_iter().map(|(k, entries)| (k, entries.into())).collect());
         Self {
-            matrix,
-            dtype,
-            caches,
-            features,
-            preparation,
-            preprocess,
-            clock,
-            launch_s,
-            small_product_s,
+            matrix: record.matrix,
+            dtype: record.dtype,
+            caches: record.caches,
+            features: record.features,
+            preparation: record.preparation,
+            preprocess: record.preprocess,
+            clock: record.clock,
+            launch_s: record.launch.map(|cost| cost.launch_s),
+            small_product_s: record.launch.and_then(|cost| cost.small_product_s),
             blocks,
-            results,
+            results: Results::Grouped(kernels.into_iter().map(|(k, entries)| (k, entries.into())).collect()),
         }
     }
 }
