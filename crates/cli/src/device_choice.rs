@@ -268,9 +268,9 @@ impl ProfileFlags {
         let profile = match launch {
             Ok(launch) => profile.on_machine(&launch),
             Err(why) => {
-                context
-                    .printer
-                    .detail(format_args!("what a small product takes was not measured here: {why}"));
+                context.printer.detail(format_args!(
+                    "what launches and small products take was not measured here: {why}"
+                ));
                 return profile;
             }
         };

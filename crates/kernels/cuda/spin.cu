@@ -1,8 +1,8 @@
 // What timing needs on the device: a kernel that holds the stream until the host lets go, one that empties the
 // L2 cache, one that does nothing, and one that does the least that a product does.
 //
-// Mapping   `spin` and `empty`: one thread. `small_product`: one block, one thread for each row. `read_all`: thread i of all
-//           threads of the launch reads the elements i, i + threads, ...; the number of blocks is free.
+// Mapping   `spin` and `empty`: one thread. `small_product`: one thread for each row. `read_all`: thread i of all threads of the
+//           launch reads the elements i, i + threads, ...; the number of blocks is free.
 // Knobs     BLOCK, threads a block of read_all.
 // Limits    a spinning kernel that is not let go within `limit` ticks gives up and says so.
 // Reads     `spin`: 4 bytes of host memory again and again. `read_all`: 16 count bytes.
@@ -49,7 +49,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
 small_product(unsigned long long nrows, const unsigned int* offsets, const unsigned int* columns, const float* values,
               const float* x, float* y)
 {
-    const unsigned int row = threadIdx.x;
+    const unsigned int row = blockIdx.x * blockDim.x + threadIdx.x;
     if (row < nrows) {
         float sum = 0.0f;
         for (unsigned int i = offsets[row]; i < offsets[row + 1]; ++i) {

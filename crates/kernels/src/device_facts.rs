@@ -75,7 +75,8 @@ pub struct DeviceFacts {
     pub copy_bytes_per_s: f64,
     /// Measured: time of one launch of an empty kernel among many. 0 until measured.
     pub launch_s: Seconds,
-    /// Measured: time of a product with a matrix of 32 rows and 32 non-zeros, one among many. `None` until measured, and on a CPU.
+    /// Measured: time of a product with a matrix of 32 rows for each multiprocessor and a non-zero a row, one among many. `None` until
+    /// measured, and on a CPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub small_product_s: Option<Seconds>,
     /// Measured: bytes a second from host memory to the device; `None` on a CPU, where nothing is moved.
@@ -92,17 +93,21 @@ pub struct LaunchCost {
 }
 
 impl LaunchCost {
-    /// How much longer a product takes here than `there`, on another machine with the same device: the difference of small products, or
-    /// of launches where a small product was not measured on both. `None` if neither was.
+    /// How much longer a product takes here than `there`, on another machine with the same device: the mean of the differences of launches
+    /// and of small products, each of which is off by twice as much (`docs/models.md`, "The machine at hand"); that of one of
+    /// them where the other was not measured on both. `None` if neither was.
     pub fn above(&self, there: &Self) -> Option<f64> {
         let is_measured = |time: Seconds| time.0.is_finite() && time.0 > 0.0;
         let difference = |here: Seconds, there: Seconds| {
             (is_measured(here) && is_measured(there)).then_some(here.0 - there.0)
         };
-        let small = self.small_product_s.zip(there.small_product_s);
-        small
-            .and_then(|(here, there)| difference(here, there))
-            .or_else(|| difference(self.launch_s, there.launch_s))
+        let launch = difference(self.launch_s, there.launch_s);
+        let small =
+            self.small_product_s.zip(there.small_product_s).and_then(|(here, there)| difference(here, there));
+        match (launch, small) {
+            (Some(launch), Some(small)) => Some((launch + small) / 2.0),
+            (one, other) => one.or(other),
+        }
     }
 }
 
@@ -210,13 +215,14 @@ mod tests {
     }
 
     #[test]
-    fn machines_are_compared_by_small_products_where_both_know_them() {
+    fn machines_are_compared_by_launches_and_small_products() {
         let cost = |launch: f64, small: Option<f64>| LaunchCost {
             launch_s: Seconds(launch),
             small_product_s: small.map(Seconds),
         };
         let there = cost(1.0, Some(2.0));
-        assert_eq!(cost(5.0, Some(2.5)).above(&there), Some(0.5));
+        assert_eq!(cost(1.5, Some(3.0)).above(&there), Some(0.75));
+        assert_eq!(cost(0.0, Some(3.0)).above(&there), Some(1.0), "no launch was measured");
         for small in [None, Some(0.0), Some(f64::NAN)] {
             assert_eq!(cost(1.25, small).above(&there), Some(0.25));
             assert_eq!(there.above(&cost(1.25, small)), Some(-0.25));

@@ -151,7 +151,7 @@ fn a_gpu_without_a_profile_is_calibrated_unless_forbidden() {
     }
 }
 
-/// Driver and compiler are libraries that stand in, on whose clock a small product takes what they are told.
+/// Driver and compiler are libraries that stand in, on whose clock launches and small products take what they are told.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_gpu_that_is_named_is_predicted_with_what_products_cost_there() {
@@ -171,23 +171,23 @@ fn a_gpu_that_is_named_is_predicted_with_what_products_cost_there() {
     }
     let program = scratch.path().join("launch_at_hand");
     compile(c, "tests/launch_at_hand.c", &program, &borrowed(&with_dynamic_library()));
-    let times = |small_us: &str| -> Vec<f64> {
+    let times = |us: &str| -> Vec<f64> {
         let mut command = Command::new(&program);
         for variable in ["CUDA_PATH", "CUDA_HOME", "CUDA_ROOT", "CONDA_PREFIX", "VIRTUAL_ENV"] {
             command.env_remove(variable);
         }
         command.env("LD_LIBRARY_PATH", scratch.path()).env("SPARSIGHT_CACHE", scratch.path().join("cache"));
-        let said = done(command.env("STAND_IN_US", format!("small_product={small_us}")));
+        let said = done(command.env("STAND_IN_US", us));
         said.lines().map(|line| line.parse().unwrap_or_else(|_| panic!("{said}"))).collect()
     };
-    let (two, three) = (times("2"), times("3"));
-    assert_eq!((two.len(), three.len()), (3, 3));
-    // A small product takes 1.96 us in the shipped profile.
-    assert!(two[1] > two[0] + 0.02 && two[1] < two[0] + 0.06, "{two:?}");
-    assert!((three[1] - two[1] - 1.0).abs() < 1e-3, "{two:?} {three:?}");
+    let (short, long) = (times("empty=1.3,small_product=2.25"), times("empty=1.5,small_product=3.05"));
+    assert_eq!((short.len(), long.len()), (3, 3));
+    // In the shipped profile a launch takes 1.29 us, and a small product 2.17: the mean of both differences counts.
+    assert!(short[1] > short[0] + 0.02 && short[1] < short[0] + 0.06, "{short:?}");
+    assert!((long[1] - short[1] - 0.5).abs() < 1e-3, "{short:?} {long:?}");
     // The profile by its name stays what it is.
-    let same = [two[0], three[0], two[2], three[2]].map(f64::to_bits);
-    assert_eq!(same, [two[0].to_bits(); 4]);
+    let same = [short[0], long[0], short[2], long[2]].map(f64::to_bits);
+    assert_eq!(same, [short[0].to_bits(); 4]);
 }
 
 #[cfg(unix)]

@@ -43,6 +43,9 @@ const EMPTY: usize = 1;
 const SMALL_PRODUCT: usize = 2;
 const READ: usize = 3;
 
+/// Threads a block of the small product.
+const SMALL_BLOCK: u32 = 32;
+
 /// Sums of 16 bytes a thread of the flush, and how many times its buffer exceeds the L2 cache: with twice the size
 /// nothing of before survives in a cache that replaces what was used least recently.
 const FLUSH_ELEMENT: u64 = 16;
@@ -131,14 +134,27 @@ impl<D: Driver> BatchTimer<D> {
         unsafe { self.module.queue(EMPTY, LaunchShape::linear(1, 1), &[], None) }
     }
 
-    /// Queues the product of a CSR matrix of at most [`HELPER_BLOCK`] rows: their number, the addresses of its offsets, columns and
-    /// values, of x and of y.
+    /// Rows of the small matrix: a block for each multiprocessor, since a product ends when the slowest of them has.
+    pub(crate) fn small_rows(&self) -> u32 {
+        self.multiprocessors * SMALL_BLOCK
+    }
+
+    /// Queues the product of a CSR matrix of [`Self::small_rows`] rows: the addresses of its offsets, columns and values, of x and of y.
     ///
     /// # Safety
     /// They are arrays of 32-bit numbers of this device, as long as such a matrix has them, and live until the product is done.
-    pub(crate) unsafe fn queue_small_product(&self, args: &[u64; 6]) -> Result<(), DeviceError> {
+    pub(crate) unsafe fn queue_small_product(&self, arrays: &[u64; 5]) -> Result<(), DeviceError> {
+        let [offsets, columns, values, x, y] = *arrays;
+        let args = [self.small_rows().into(), offsets, columns, values, x, y];
         // SAFETY: as the caller promises.
-        unsafe { self.module.queue(SMALL_PRODUCT, LaunchShape::linear(1, HELPER_BLOCK), args, None) }
+        unsafe {
+            self.module.queue(
+                SMALL_PRODUCT,
+                LaunchShape::linear(self.multiprocessors, SMALL_BLOCK),
+                &args,
+                None,
+            )
+        }
     }
 
     /// Time of the calls of `product` in a batch on the device, in the driver's stream.

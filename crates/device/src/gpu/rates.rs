@@ -18,16 +18,10 @@ const UPLOAD_BYTES: usize = 128 << 20;
 /// Uploads that are timed; the median counts.
 const UPLOADS: usize = 5;
 
-/// Rows, and non-zeros, of the small matrix. Chosen: a warp.
-const SMALL_ROWS: u64 = 32;
-
-/// Places in memory at which the small matrix lies, each of which is multiplied in turn, and 32-bit words from one to the next: where
-/// arrays lie changes what a product of few rows takes by some hundredths of a microsecond, from process to process.
+/// Places in memory at which the small matrix lies, each of which is multiplied in turn, and 32-bit words from one to the next, at least:
+/// where arrays lie changes what a product of few rows takes by some hundredths of a microsecond, from process to process.
 const PLACES: usize = 16;
 const PLACE_WORDS: usize = 1 << 16;
-
-/// 32-bit words from one array of the small matrix to the next.
-const ARRAY_WORDS: usize = 1 << 10;
 
 /// `facts` with the rates, measured now: launch and small product, copies within the device, uploads.
 pub(crate) fn with_rates<D: Driver>(
@@ -57,32 +51,36 @@ pub(crate) fn launch_cost<D: Driver>(
     };
     let launch_s = took(&mut || timer.queue_empty())?;
     let memory: Arc<dyn Memory> = Arc::clone(driver) as _;
-    let small = DeviceArray::of(&memory, &small_matrices())?;
+    let (words, array_words) = small_matrices(timer.small_rows());
+    let place_words = words.len() / PLACES;
+    let small = DeviceArray::of(&memory, &words)?;
     let mut turn = 0;
     let mut product = || {
-        let place = small.address() + 4 * (turn % PLACES * PLACE_WORDS) as u64;
+        let place = turn % PLACES * place_words;
         turn += 1;
-        let array = |number: usize| place + 4 * (number * ARRAY_WORDS) as u64;
-        let args = [SMALL_ROWS, array(0), array(1), array(2), array(3), array(4)];
+        let arrays =
+            [0, 1, 2, 3, 4].map(|number| small.address() + 4 * (place + number * array_words) as u64);
         // SAFETY: `small_matrices` laid them out so; they outlive the batch, which waits for its products.
-        unsafe { timer.queue_small_product(&args) }
+        unsafe { timer.queue_small_product(&arrays) }
     };
     let small_product_s = Some(took(&mut product)?);
     Ok(LaunchCost { launch_s, small_product_s })
 }
 
-/// Unit matrices with their x and room for y, one at each of the places: offsets, columns, values, x, y.
-fn small_matrices() -> Vec<u32> {
-    let rows = SMALL_ROWS as u32;
+/// Unit matrices of `rows` rows with their x and room for y, one at each of the places: offsets, columns, values, x, y. And the words from
+/// one of these arrays to the next.
+fn small_matrices(rows: u32) -> (Vec<u32>, usize) {
     let ones = vec![1.0_f32.to_bits(); rows as usize];
     let arrays: [Vec<u32>; 4] = [(0..=rows).collect(), (0..rows).collect(), ones.clone(), ones];
-    let mut words = vec![0; PLACES * PLACE_WORDS];
-    for place in words.chunks_exact_mut(PLACE_WORDS) {
-        for (array, data) in place.chunks_exact_mut(ARRAY_WORDS).zip(&arrays) {
+    let array_words = arrays[0].len().next_power_of_two();
+    let place_words = PLACE_WORDS.max(8 * array_words);
+    let mut words = vec![0; PLACES * place_words];
+    for place in words.chunks_exact_mut(place_words) {
+        for (array, data) in place.chunks_exact_mut(array_words).zip(&arrays) {
             array[..data.len()].copy_from_slice(data);
         }
     }
-    words
+    (words, array_words)
 }
 
 /// Bytes read plus bytes written a second by a copy within the device.
@@ -125,18 +123,20 @@ mod tests {
 
     #[test]
     fn a_unit_matrix_lies_at_each_place() {
-        let words = small_matrices();
-        for place in 0..PLACES {
-            let array = |number: usize| &words[place * PLACE_WORDS + number * ARRAY_WORDS..][..ARRAY_WORDS];
-            let [offsets, columns, values, x, y] = [0, 1, 2, 3, 4].map(array);
-            for row in 0..SMALL_ROWS as usize {
-                assert_eq!(
-                    (offsets[row], offsets[row + 1], columns[row]),
-                    (row as u32, row as u32 + 1, row as u32)
-                );
-                assert_eq!([values[row], x[row]], [1.0_f32.to_bits(); 2]);
+        for rows in [1, 32 * 132, 32 * 304] {
+            let (words, array_words) = small_matrices(rows);
+            for place in words.chunks_exact(words.len() / PLACES) {
+                let array = |number: usize| &place[number * array_words..][..array_words];
+                let [offsets, columns, values, x, y] = [0, 1, 2, 3, 4].map(array);
+                for row in 0..rows as usize {
+                    assert_eq!(
+                        (offsets[row], offsets[row + 1], columns[row]),
+                        (row as u32, row as u32 + 1, row as u32)
+                    );
+                    assert_eq!([values[row], x[row]], [1.0_f32.to_bits(); 2]);
+                }
+                assert!(y.iter().all(|word| *word == 0));
             }
-            assert!(y.iter().all(|word| *word == 0));
         }
     }
 }

@@ -2,7 +2,7 @@
 //! or less than on that of the profile:
 //!
 //! ```text
-//! T = T_profile + small product here - small product of the profile
+//! T = T_profile + (launch here - launch of the profile + small product here - small product of the profile) / 2
 //! ```
 //! Products of two launches move by as much: how far these overlap was not measured.
 
@@ -94,7 +94,7 @@ impl Model for CarriedPredictor<'_> {
                 ("T / T on the reference", here / there, "")
             }
             Target::Machine { difference, .. } => {
-                ("small product here - small product of the profile", difference.0, "s")
+                ("what products take longer here than in the profile", difference.0, "s")
             }
         };
         terms.push(Term { part: "", name, value, unit });
@@ -136,13 +136,15 @@ mod tests {
         }
         assert_eq!(of(&on_machine(0.0)), there, "a launch that was not measured");
 
-        // Where small products are known, launches do not count.
         let small = shipped().device.facts.small_product_s.unwrap();
-        let here = LaunchCost { launch_s: Seconds(1.0), small_product_s: Some(Seconds(small.0 + 0.3e-6)) };
+        let here = LaunchCost {
+            launch_s: Seconds(launch.0 + 0.2e-6),
+            small_product_s: Some(Seconds(small.0 + 0.4e-6)),
+        };
         let here = shipped().on_machine(&here);
         assert!((here.launch_here.unwrap().0 - launch.0 - 0.3e-6).abs() < 1e-12);
         assert!((of(&here)[0].1 - there[0].1 - 0.3e-6).abs() < 1e-12);
-        let absurd = LaunchCost { launch_s: Seconds(1.0), small_product_s: Some(Seconds(1e-9)) };
+        let absurd = LaunchCost { launch_s: Seconds(1e-9), small_product_s: Some(Seconds(1e-9)) };
         assert_eq!(shipped().on_machine(&absurd).launch_here, Some(Seconds(0.5 * launch.0)));
         let mut unmeasured = shipped();
         unmeasured.device.facts.launch_s = Seconds(0.0);
