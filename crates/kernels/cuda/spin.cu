@@ -3,7 +3,7 @@
 //
 // Mapping   `spin` and `empty`: one thread. `small_product`: one thread for each row. `read_all`: thread i of all threads of the
 //           launch reads the elements i, i + threads, ...; the number of blocks is free.
-// Knobs     BLOCK, threads a block of read_all.
+// Knobs     BLOCK, threads a block of read_all; SMALL_BLOCK, of small_product.
 // Limits    a spinning kernel that is not let go within `limit` ticks gives up and says so.
 // Reads     `spin`: 4 bytes of host memory again and again. `read_all`: 16 count bytes.
 
@@ -45,11 +45,11 @@ extern "C" __global__ void empty()
 
 // y = A x of a CSR matrix, one thread for each row: what a product costs however small it is. Its loads wait for each other as those of
 // every product do.
-extern "C" __global__ void __launch_bounds__(BLOCK)
+extern "C" __global__ void __launch_bounds__(SMALL_BLOCK)
 small_product(unsigned long long nrows, const unsigned int* offsets, const unsigned int* columns, const float* values,
               const float* x, float* y)
 {
-    const unsigned int row = blockIdx.x * blockDim.x + threadIdx.x;
+    const unsigned int row = blockIdx.x * SMALL_BLOCK + threadIdx.x;
     if (row < nrows) {
         float sum = 0.0f;
         for (unsigned int i = offsets[row]; i < offsets[row + 1]; ++i) {

@@ -94,8 +94,8 @@ pub struct LaunchCost {
 
 impl LaunchCost {
     /// How much longer a product takes here than `there`, on another machine with the same device: the mean of the differences of launches
-    /// and of small products, each of which is off by twice as much (`docs/models.md`, "The machine at hand"); that of one of
-    /// them where the other was not measured on both. `None` if neither was.
+    /// and of small products, either of which alone is farther off (`docs/models.md`, "The machine at hand"); one of them where
+    /// the other was not measured on both. `None` if neither was.
     pub fn above(&self, there: &Self) -> Option<f64> {
         let is_measured = |time: Seconds| time.0.is_finite() && time.0 > 0.0;
         let difference = |here: Seconds, there: Seconds| {

@@ -56,7 +56,7 @@ pub use recipe::{Knobs, LaunchArg, LaunchStep, PlannedLaunch, Recipe, SHARED_ROO
 pub use row_length_distribution::RowLengthDistribution;
 pub use selection::{ParseSelectionError, Selection};
 pub use source::{
-    DOT_PIECES, HELPER_BLOCK, KernelSource, benchmark_matrix_source, conversion_parameters,
+    DOT_PIECES, HELPER_BLOCK, KernelSource, SMALL_BLOCK, benchmark_matrix_source, conversion_parameters,
     conversion_source, row_lengths_source, source, timing_source, vector_source,
 };
 pub use sparsight_matrix::{Format, ParseFormatError};

@@ -12,6 +12,9 @@ use sparsight_matrix::Dtype;
 /// Threads a block of the kernels that generate, convert, fill and flush; they take any number of blocks.
 pub const HELPER_BLOCK: u32 = 256;
 
+/// Threads a block of the small product of [`timing_source`].
+pub const SMALL_BLOCK: u32 = 32;
+
 /// The text of a CUDA source that belongs to no family.
 macro_rules! helper {
     ($file:literal) => {
@@ -110,7 +113,7 @@ pub fn conversion_parameters(routine: &str) -> Vec<&'static str> {
 pub fn timing_source() -> KernelSource {
     KernelSource {
         text: SPIN.to_owned(),
-        definitions: vec![format!("BLOCK={HELPER_BLOCK}")],
+        definitions: vec![format!("BLOCK={HELPER_BLOCK}"), format!("SMALL_BLOCK={SMALL_BLOCK}")],
         entry_points: entry_points(SPIN),
     }
 }

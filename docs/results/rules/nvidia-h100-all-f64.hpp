@@ -1,7 +1,7 @@
 // y = A x in f64 on NVIDIA H100 80GB HBM3: which of 131 candidates to run. By its profile of 2026-11-23.
-// Made by `sparsight rules profiles/nvidia-h100 --candidates all --leaves 16 --dtype f64`, from 1,622 matrices.
-// On 89 matrices that it has not seen: 5.2 % slower than the best of these candidates on average
-// (geometric mean), within 5 % of it on 69.7 %, at worst 1.42 times as slow.
+// Made by `sparsight rules profiles/nvidia-h100 --candidates all --leaves 16 --dtype f64`, from 1,881 matrices.
+// On 89 matrices that it has not seen: 5.9 % slower than the best of these candidates on average
+// (geometric mean), within 5 % of it on 66.3 %, at worst 1.45 times as slow.
 
 #pragma once
 
@@ -19,8 +19,8 @@ inline const char* nvidia_h100_all_f64(double rows, double columns, double nnz, 
     const double row_mean = rows > 0 ? nnz / rows : 0.0;
     const double row_std_over_mean = nnz > 0 ? row_std / row_mean : 0.0;
     const double row_max_over_mean = nnz > 0 ? row_max / row_mean : 0.0;
-    if (row_max <= 103.5) {
-        if (rows <= 79000.0) {
+    if (row_max <= 60.0) {
+        if (rows <= 80500.0) {
             if (row_max <= 16.0) {
                 if (row_max <= 4.0) {
                     return row_max_over_mean <= 8.0 ? "ell/b256/f64" : nvidia_h100_all_f64_otherwise;
@@ -29,39 +29,39 @@ inline const char* nvidia_h100_all_f64(double rows, double columns, double nnz, 
             }
             return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s1/t4/b128/f64" : nvidia_h100_all_f64_otherwise;
         }
-        if (nnz <= 955000.0) {
-            if (row_max <= 11.5) {
-                return row_max_over_mean <= 8.0 ? "ell/b256/f64" : nvidia_h100_all_f64_otherwise;
+        if (nnz <= 1810000.0) {
+            if (row_max <= 24.0) {
+                return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s1/b256/f64" : nvidia_h100_all_f64_otherwise;
             }
             return "csr-binned/b128/f64";
         }
-        if (row_max_over_mean <= 3.6) {
-            return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "bro-ell/r32/b128/f64" : nvidia_h100_all_f64_otherwise;
-        }
-        if (row_mean <= 6.0) {
-            return "hyb/b256/f64";
-        }
-        return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s256/t2/b128/f64" : nvidia_h100_all_f64_otherwise;
+        return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "bro-ell/r32/b128/f64" : nvidia_h100_all_f64_otherwise;
     }
-    if (nnz <= 452500.0) {
-        if (row_std <= 170.0) {
-            if (row_max <= 192.0) {
-                return "csr-binned/b256/f64";
-            }
+    if (nnz <= 405000.0) {
+        if (row_max <= 192.0) {
+            return "csr-binned/b256/f64";
+        }
+        if (row_std <= 142.0) {
             return "coo/i1/b256/f64";
         }
-        return "coo/i2/b256/f64";
+        return "coo/i2/b128/f64";
     }
-    if (rows <= 204000.0) {
-        if (rows <= 4090.0) {
-            return "hyb/b128/f64";
+    if (rows <= 122000.0) {
+        if (row_std <= 175.0) {
+            if (row_max <= 194.0) {
+                if (nnz <= 1321350.0) {
+                    return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s1/t4/b128/f64" : nvidia_h100_all_f64_otherwise;
+                }
+                return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s256/t4/b128/f64" : nvidia_h100_all_f64_otherwise;
+            }
+            return "csr-binned/b256/f64";
         }
-        if (row_max <= 177.0) {
-            return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s256/t4/b128/f64" : nvidia_h100_all_f64_otherwise;
-        }
-        return "csr-binned/b256/f64";
+        return "coo/b128/f64";
     }
-    if (nnz <= 9500000.0) {
+    if (row_max_over_mean <= 5.6) {
+        return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "bro-ell/r32/b64/f64" : nvidia_h100_all_f64_otherwise;
+    }
+    if (nnz <= 7500000.0) {
         return "hyb/b256/f64";
     }
     return "csr-segmented/b256/f64";

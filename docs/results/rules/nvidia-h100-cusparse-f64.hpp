@@ -1,5 +1,5 @@
 // y = A x in f64 on NVIDIA H100 80GB HBM3: which of 4 candidates to run. By its profile of 2026-11-23.
-// Made by `sparsight rules profiles/nvidia-h100 --candidates cusparse --leaves 8 --dtype f64`, from 1,622 matrices.
+// Made by `sparsight rules profiles/nvidia-h100 --candidates cusparse --leaves 8 --dtype f64`, from 1,881 matrices.
 // On 89 matrices that it has not seen: 0.8 % slower than the best of these candidates on average
 // (geometric mean), within 5 % of it on 92.1 %, at worst 1.15 times as slow.
 
@@ -19,7 +19,7 @@ inline const char* nvidia_h100_cusparse_f64(double rows, double columns, double 
     const double row_mean = rows > 0 ? nnz / rows : 0.0;
     const double row_std_over_mean = nnz > 0 ? row_std / row_mean : 0.0;
     const double row_max_over_mean = nnz > 0 ? row_max / row_mean : 0.0;
-    if (row_max <= 67.5) {
+    if (row_max <= 64.0) {
         if (rows <= 1980000.0) {
             return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "cusparse-sell/f64" : nvidia_h100_cusparse_f64_otherwise;
         }
@@ -29,7 +29,7 @@ inline const char* nvidia_h100_cusparse_f64(double rows, double columns, double 
         return "cusparse-coo/f64";
     }
     if (nnz <= 7400000.0) {
-        if (row_mean <= 600.0) {
+        if (row_mean <= 212.4) {
             return "cusparse-coo/f64";
         }
         if (nnz <= 800000.0) {

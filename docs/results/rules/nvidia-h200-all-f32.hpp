@@ -1,7 +1,7 @@
 // y = A x in f32 on NVIDIA H200: which of 131 candidates to run. By its profile of 2026-11-21.
 // Made by `sparsight rules profiles/nvidia-h200 --candidates all --leaves 16 --dtype f32`, from 2,939 matrices.
 // On 119 matrices that it has not seen: 6.1 % slower than the best of these candidates on average
-// (geometric mean), within 5 % of it on 60.5 %, at worst 1.81 times as slow.
+// (geometric mean), within 5 % of it on 59.7 %, at worst 1.84 times as slow.
 
 #pragma once
 
@@ -26,10 +26,10 @@ inline const char* nvidia_h200_all_f32(double rows, double columns, double nnz, 
         if (rows <= 28600.0) {
             return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s1/t4/b128/f32" : nvidia_h200_all_f32_otherwise;
         }
-        if (rows <= 356000.0) {
+        if (rows <= 433000.0) {
             return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s1/t2/b128/f32" : nvidia_h200_all_f32_otherwise;
         }
-        return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s256/b256/f32" : nvidia_h200_all_f32_otherwise;
+        return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s256/b128/f32" : nvidia_h200_all_f32_otherwise;
     }
     if (rows <= 190300.0) {
         if (row_max <= 91.5) {
@@ -38,8 +38,8 @@ inline const char* nvidia_h200_all_f32(double rows, double columns, double nnz, 
             }
             return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s1/t4/b128/f32" : nvidia_h200_all_f32_otherwise;
         }
-        if (nnz <= 250000.0) {
-            if (row_max <= 222.0) {
+        if (nnz <= 270000.0) {
+            if (row_max <= 288.0) {
                 return "csr-binned/b256/f32";
             }
             if (row_std <= 105.0) {
@@ -48,7 +48,7 @@ inline const char* nvidia_h200_all_f32(double rows, double columns, double nnz, 
             return "coo/i2/b512/f32";
         }
         if (nnz <= 1367000.0) {
-            if (row_max <= 4090.0) {
+            if (row_max <= 4100.0) {
                 return "csr-binned/b256/f32";
             }
             return "coo/b256/f32";

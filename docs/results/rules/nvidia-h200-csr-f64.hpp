@@ -1,7 +1,7 @@
 // y = A x in f64 on NVIDIA H200: which of 30 candidates to run. By its profile of 2026-11-21.
 // Made by `sparsight rules profiles/nvidia-h200 --candidates csr --leaves 8 --dtype f64`, from 2,938 matrices.
-// On 119 matrices that it has not seen: 13.3 % slower than the best of these candidates on average
-// (geometric mean), within 5 % of it on 55.5 %, at worst 3.22 times as slow.
+// On 119 matrices that it has not seen: 12.8 % slower than the best of these candidates on average
+// (geometric mean), within 5 % of it on 52.1 %, at worst 2.55 times as slow.
 
 #pragma once
 

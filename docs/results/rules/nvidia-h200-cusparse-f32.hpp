@@ -1,7 +1,7 @@
 // y = A x in f32 on NVIDIA H200: which of 4 candidates to run. By its profile of 2026-11-21.
 // Made by `sparsight rules profiles/nvidia-h200 --candidates cusparse --leaves 8 --dtype f32`, from 2,939 matrices.
-// On 119 matrices that it has not seen: 1.7 % slower than the best of these candidates on average
-// (geometric mean), within 5 % of it on 89.1 %, at worst 1.58 times as slow.
+// On 119 matrices that it has not seen: 1.2 % slower than the best of these candidates on average
+// (geometric mean), within 5 % of it on 88.2 %, at worst 1.16 times as slow.
 
 #pragma once
 
@@ -27,6 +27,9 @@ inline const char* nvidia_h200_cusparse_f32(double rows, double columns, double 
             if (row_mean <= 1.7) {
                 return "cusparse-coo/f32";
             }
+            if (row_std_over_mean <= 0.17) {
+                return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "cusparse-sell/f32" : nvidia_h200_cusparse_f32_otherwise;
+            }
             return "cusparse-csr/a1/f32";
         }
         return "cusparse-coo/f32";
@@ -35,9 +38,6 @@ inline const char* nvidia_h200_cusparse_f32(double rows, double columns, double 
         return "cusparse-coo/f32";
     }
     if (row_mean <= 30000.0) {
-        if (row_max <= 158.0) {
-            return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "cusparse-sell/f32" : nvidia_h200_cusparse_f32_otherwise;
-        }
         return "cusparse-csr/a1/f32";
     }
     return "cusparse-csr/a2/f32";

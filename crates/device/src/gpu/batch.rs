@@ -19,7 +19,7 @@ use super::shared_words::SharedWords;
 use super::{BatchRequest, DeviceArray, Extent, LaunchShape, Memory, Module};
 use crate::DeviceError;
 use crate::timing::Caches;
-use sparsight_kernels::{DeviceFacts, HELPER_BLOCK, KernelSource, timing_source};
+use sparsight_kernels::{DeviceFacts, HELPER_BLOCK, KernelSource, SMALL_BLOCK, timing_source};
 use sparsight_matrix::{Bytes, Seconds};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -43,8 +43,8 @@ const EMPTY: usize = 1;
 const SMALL_PRODUCT: usize = 2;
 const READ: usize = 3;
 
-/// Threads a block of the small product.
-const SMALL_BLOCK: u32 = 32;
+/// Most blocks of the small product: a driver that names more multiprocessors is not believed.
+const SMALL_BLOCKS: u32 = 4096;
 
 /// Sums of 16 bytes a thread of the flush, and how many times its buffer exceeds the L2 cache: with twice the size
 /// nothing of before survives in a cache that replaces what was used least recently.
@@ -134,15 +134,21 @@ impl<D: Driver> BatchTimer<D> {
         unsafe { self.module.queue(EMPTY, LaunchShape::linear(1, 1), &[], None) }
     }
 
-    /// Rows of the small matrix: a block for each multiprocessor, since a product ends when the slowest of them has.
+    /// Blocks of the small product: one for each multiprocessor, since a product ends when the slowest of them has.
+    fn small_blocks(&self) -> u32 {
+        self.multiprocessors.clamp(1, SMALL_BLOCKS)
+    }
+
+    /// Rows of the small matrix.
     pub(crate) fn small_rows(&self) -> u32 {
-        self.multiprocessors * SMALL_BLOCK
+        self.small_blocks() * SMALL_BLOCK
     }
 
     /// Queues the product of a CSR matrix of [`Self::small_rows`] rows: the addresses of its offsets, columns and values, of x and of y.
     ///
     /// # Safety
-    /// They are arrays of 32-bit numbers of this device, as long as such a matrix has them, and live until the product is done.
+    /// They are arrays of 32-bit numbers of this device, as long as such a matrix has them, whose offsets and columns lie within them, and
+    /// live until the product is done.
     pub(crate) unsafe fn queue_small_product(&self, arrays: &[u64; 5]) -> Result<(), DeviceError> {
         let [offsets, columns, values, x, y] = *arrays;
         let args = [self.small_rows().into(), offsets, columns, values, x, y];
@@ -150,7 +156,7 @@ impl<D: Driver> BatchTimer<D> {
         unsafe {
             self.module.queue(
                 SMALL_PRODUCT,
-                LaunchShape::linear(self.multiprocessors, SMALL_BLOCK),
+                LaunchShape::linear(self.small_blocks(), SMALL_BLOCK),
                 &args,
                 None,
             )
