@@ -105,7 +105,7 @@ impl LaunchCost {
         let small =
             self.small_product_s.zip(there.small_product_s).and_then(|(here, there)| difference(here, there));
         match (launch, small) {
-            (Some(launch), Some(small)) => Some((launch + small) / 2.0),
+            (Some(launch), Some(small)) => Some(f64::midpoint(launch, small)),
             (one, other) => one.or(other),
         }
     }
