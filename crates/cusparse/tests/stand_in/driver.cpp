@@ -727,9 +727,10 @@ int cuLaunchKernelEx(const Config* config, void* handle, void** parameters, void
         COUNT("refused launches");
         return OUT_OF_RESOURCES;
     }
-    // Of the kernels for timing, which have few parameters, two are launched as one thread.
+    // Of the kernels for timing, which have few parameters, two are launched as one thread; the small product has blocks of its own.
     const bool is_one = config->block_x == 1 && function.kernel->parameters <= 4;
-    if (!is_one && (config->block_x % 32 != 0 || config->block_x != function.shape.block)) {
+    const unsigned block = std::strcmp(function.kernel->name, "small_product") == 0 ? 32 : function.shape.block;
+    if (!is_one && (config->block_x % 32 != 0 || config->block_x != block)) {
         return INVALID_VALUE;
     }
     struct {
