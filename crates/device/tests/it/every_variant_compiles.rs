@@ -62,10 +62,13 @@ fn sources_of_candidates(offset_bytes: u64) -> Vec<(String, KernelSource)> {
     DTYPES.into_iter().flat_map(candidates).filter(differs).filter_map(named).collect()
 }
 
-fn sources_of_largest_blocks() -> Vec<(String, KernelSource)> {
+/// Every kernel in `f32` and `f64`, with its largest block and the offsets that nearly all matrices have, and what is no candidate. What
+/// a generation lacks shows here: what the width of offsets, the block and mixed precision change is text that all have in common.
+pub fn sources_of_every_kernel() -> Vec<(String, KernelSource)> {
     let largest = |c: &Candidate| c.kernel.blocks().last() == Some(&c.block);
     let candidates = [Dtype::F32, Dtype::F64].into_iter().flat_map(every_candidate).filter(largest);
-    candidates.filter_map(|c| source(&c, 4).map(|source| (c.to_string(), source))).collect()
+    let named = candidates.filter_map(|c| source(&c, 4).map(|source| (c.to_string(), source)));
+    sources_without_candidates().into_iter().chain(named).collect()
 }
 
 /// Fused launches of several formats, of one kernel with different knobs, and with row offsets of both widths.
@@ -155,13 +158,11 @@ fn every_variant_compiles_for_the_oldest_generation_and_for_hopper() {
     }
 }
 
-/// In `f32` and `f64`, with the largest block and the offsets that nearly all matrices have. What a generation lacks shows here: what the
-/// width of offsets, the block and mixed precision change is text that all generations have in common.
 #[test]
 fn every_kernel_compiles_for_every_generation() {
     if !skipped() {
         let others: Vec<Arch> = known_archs().into_iter().skip(1).filter(|&arch| arch != HOPPER).collect();
-        compile_all(&[sources_without_candidates(), sources_of_largest_blocks()].concat(), &others);
+        compile_all(&sources_of_every_kernel(), &others);
     }
 }
 
