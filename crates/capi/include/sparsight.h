@@ -147,8 +147,8 @@ const char *ss_last_hint(void);
  * that they move, with times that are assumed: their intervals span a factor of 64.
  *
  * A GPU that is named is opened, and launches and products of a small matrix on it are timed, once as long as it stays open: machines with
- * the same GPU differ in these, and every predicted time is moved by what they take more or less here than in the profile. Where it cannot be
- * opened, for want of NVRTC, times are those of the profile.
+ * the same GPU differ in these, and every predicted time is moved by what they take more or less here than in the profile. Where it cannot
+ * be opened, for want of NVRTC, times are those of the profile.
  *
  * A GPU that is named and has no profile is calibrated: up to ten matrices are run on it, once, in about 20 s (longer on a slow
  * machine), and a line on standard error says so. What was measured is kept in the folder that the environment variable

@@ -191,8 +191,9 @@ fn known_archs() -> Vec<Arch> {
 /// Compiles each source for each of these generations.
 ///
 /// # Panics
-/// If one does not compile.
+/// If one does not compile, or if there is none.
 fn compile_all(sources: &[(String, KernelSource)], archs: &[Arch]) {
+    assert!(!archs.is_empty(), "no generation to compile for");
     let jobs: Vec<_> = archs.iter().flat_map(|arch| sources.iter().map(move |s| (*arch, s))).collect();
 
     let start = Instant::now();
