@@ -1,4 +1,4 @@
-//! Whole numbers in as few bytes as they need: how trees are stored.
+//! Whole numbers in as few bytes as they need: how trees and networks are stored.
 //!
 //! Seven bits a byte, the lowest first; a byte of 128 or more says that another one follows (LEB128). Signed numbers go to
 //! and fro around 0 (zigzag): 0, -1, 1, -2, 2 are stored as 0, 1, 2, 3, 4.

@@ -15,7 +15,7 @@ pub enum ModelName {
     StripUniform,
     /// The strip model with normally distributed row lengths.
     StripNormal,
-    /// Regression trees learned from measured matrices.
+    /// Regression trees and a network learned from measured matrices.
     Boosting,
     /// A model that learns and that another crate added, by its name ([`add_models`](crate::models::add_models)).
     Added(&'static str),

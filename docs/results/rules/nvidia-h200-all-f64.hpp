@@ -1,6 +1,6 @@
 // y = A x in f64 on NVIDIA H200: which of 131 candidates to run. By its profile of 2026-11-21.
 // Made by `sparsight rules profiles/nvidia-h200 --candidates all --leaves 16 --dtype f64`, from 2,939 matrices.
-// On 119 matrices that it has not seen: 7.4 % slower than the best of these candidates on average
+// On 119 matrices that it has not seen: 7.3 % slower than the best of these candidates on average
 // (geometric mean), within 5 % of it on 57.1 %, at worst 1.63 times as slow.
 
 #pragma once
@@ -20,7 +20,7 @@ inline const char* nvidia_h200_all_f64(double rows, double columns, double nnz, 
     const double row_std_over_mean = nnz > 0 ? row_std / row_mean : 0.0;
     const double row_max_over_mean = nnz > 0 ? row_max / row_mean : 0.0;
     if (row_max <= 80.0) {
-        if (row_max <= 7.5) {
+        if (row_max <= 8.0) {
             return row_max_over_mean <= 8.0 ? "ell/b256/f64" : nvidia_h200_all_f64_otherwise;
         }
         if (rows <= 109800.0) {
@@ -30,10 +30,10 @@ inline const char* nvidia_h200_all_f64(double rows, double columns, double nnz, 
             return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s1/t4/b128/f64" : nvidia_h200_all_f64_otherwise;
         }
         if (row_max_over_mean <= 3.34) {
-            if (nnz <= 2159000.0) {
-                return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s1/b256/f64" : nvidia_h200_all_f64_otherwise;
+            if (nnz <= 2640000.0) {
+                return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s1/t2/b128/f64" : nvidia_h200_all_f64_otherwise;
             }
-            return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "bro-ell/r32/b128/f64" : nvidia_h200_all_f64_otherwise;
+            return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "bro-ell/r32/b64/f64" : nvidia_h200_all_f64_otherwise;
         }
         if (row_mean <= 3.98) {
             return "csr-binned/b128/f64";

@@ -1,8 +1,8 @@
-//! Inputs of the trees: the features of Lehnert et al. 2016 and what the device makes of them.
+//! Inputs of trees and network: the features of Lehnert et al. 2016 and what the device makes of them.
 //!
 //! Every input is a whole number, `round(1024 ln v)` for a quantity and `round(4096 v)` for a share in 0..=1: finer
-//! than any difference that measured times could teach, short on disk, and exact when compared. Trees only ask
-//! what is larger, so the logarithm changes nothing but the rounding.
+//! than any difference that measured times could teach, short on disk, and exact when compared. For trees, which only ask
+//! what is larger, the logarithm changes nothing but the rounding; the network sees logarithms.
 //!
 //! The inputs that differ between block sizes come first, then those of a kernel, then those that all candidates of a
 //! matrix share, so that each is computed as seldom as it changes. What tells kernels of a family apart comes last.
@@ -98,7 +98,7 @@ pub(crate) fn names_without_block() -> impl Iterator<Item = &'static str> {
 const LEAST: f64 = 1e-6;
 
 /// Threads of the block for which a kernel's inputs are computed, the middle one of the catalogue.
-const MIDDLE_BLOCK: u32 = 256;
+pub(super) const MIDDLE_BLOCK: u32 = 256;
 
 /// Threads of a warp.
 const WARP: f64 = 32.0;

@@ -1,24 +1,36 @@
-//! The trees of a family over the baselines of its kernels.
+//! The trees of each family, and the network of all kernels, over the baselines of the kernels.
 
 use super::growth::growth;
-use super::inputs::{COUNT, INPUTS, Matrix};
+use super::inputs::{BLOCK_INPUTS, COUNT, INPUTS, MIDDLE_BLOCK, Matrix};
 use crate::baseline::{Baseline, Terms};
+use crate::network::{self, Network};
 use crate::trees::{Row, ScalarForest};
 use crate::{Learner, LearningSample, Term};
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use sparsight_kernels::{Candidate, DeviceFacts, Kernel};
 use sparsight_matrix::Features;
 use std::collections::BTreeSet;
 
-/// `T = b exp(sum of the leaves)`.
+/// `T = b exp(sum of the leaves + d)`, where d moves a kernel from what its trees say towards what the network says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Boosting {
-    /// Baseline of each kernel.
+    /// Baseline of each kernel; those of a family lie one behind the other.
     baselines: Vec<(Kernel, Baseline)>,
-    /// Stored as bytes.
+    /// The trees of each family. Stored as bytes.
     #[serde(skip)]
-    trees: ScalarForest,
+    families: Vec<ScalarForest>,
+    /// Empty where too few matrices were measured. A class is a kernel. Stored as bytes.
+    #[serde(skip)]
+    network: Network,
 }
+
+/// Networks whose mean counts. Chosen: a third one takes little off the error, and each adds 2 % to the time of a ranking.
+const NETWORKS: usize = 2;
+/// Matrices learned from without which there is no network. Chosen; where trees are better off alone was not measured.
+const NETWORK_MATRICES: usize = 200;
+/// Weight of the network; the trees have the rest. Chosen by the folds of `fit` on an H200 (docs/results/h200-learned.md).
+const SHARE: f64 = 0.3;
 
 const _: () = assert!(COUNT <= ScalarForest::MOST_INPUTS);
 
@@ -29,54 +41,167 @@ fn baselines(samples: &[LearningSample<'_>], terms: &[Terms]) -> Vec<(Kernel, Ba
         let own = samples.iter().zip(terms).filter(|(s, _)| s.candidate.kernel == kernel);
         (kernel, Baseline::fit(own.map(|(s, terms)| (&s.candidate, terms, s.time.0))))
     };
-    kernels.into_iter().map(fit).collect()
+    kernels.into_par_iter().map(fit).collect()
 }
 
-fn of(baselines: &[(Kernel, Baseline)], kernel: Kernel) -> Option<&Baseline> {
-    baselines.iter().find(|(known, _)| *known == kernel).map(|(_, baseline)| baseline)
+/// Kernels, one behind the other, that share their trees.
+fn by_family(baselines: &[(Kernel, Baseline)]) -> impl Iterator<Item = &[(Kernel, Baseline)]> {
+    baselines.chunk_by(|a, b| a.0.family().name == b.0.family().name)
+}
+
+/// A sample as trees and network learn it.
+struct Taught<'a> {
+    matrix: &'a str,
+    inputs: [i32; COUNT],
+    kernel: Kernel,
+    /// The place of the kernel among the baselines.
+    class: usize,
+    /// Whether it is of the kernel's middle block size.
+    at_middle: bool,
+    response: [f32; 1],
+    weight: f32,
+}
+
+impl<'a> Taught<'a> {
+    fn of(
+        sample: &LearningSample<'a>,
+        terms: &Terms,
+        baselines: &[(Kernel, Baseline)],
+        facts: &DeviceFacts,
+    ) -> Option<Self> {
+        let (candidate, kernel) = (&sample.candidate, sample.candidate.kernel);
+        let matrix = Matrix::of(sample.features, candidate.dtype, facts)?;
+        let class = baselines.iter().position(|(other, _)| *other == kernel)?;
+        let (baseline_s, shares) = baselines[class].1.parts(candidate, terms);
+        let inputs = matrix.inputs(candidate, terms, &shares, facts);
+        let response = [(sample.time.0 / baseline_s).ln() as f32];
+        let (at_middle, weight) = (candidate.block == middle(kernel), sample.weight() as f32);
+        Some(Self { matrix: sample.matrix, inputs, kernel, class, at_middle, response, weight })
+    }
+}
+
+/// The trees of the kernels of a family.
+fn grown_trees(family: &[(Kernel, Baseline)], rows: &[Taught<'_>]) -> ScalarForest {
+    let own = rows.iter().filter(|row| family.iter().any(|(kernel, _)| *kernel == row.kernel));
+    let own: Vec<&Taught<'_>> = own.collect();
+    // The least weight of a leaf speaks of records: weights are brought to a mean of 1.
+    let mean = own.iter().map(|row| row.weight).sum::<f32>() / own.len() as f32;
+    let weights: Vec<[f32; 1]> = own.iter().map(|row| [row.weight / mean]).collect();
+    let rows = own.iter().zip(&weights).map(|(row, weights)| Row {
+        inputs: &row.inputs,
+        responses: &row.response,
+        weights,
+    });
+    let rows: Vec<Row<'_>> = rows.collect();
+    ScalarForest::grow(&rows, &growth(family[0].0))
+}
+
+/// The network of all kernels; an empty one where too few matrices were measured with middle block sizes, or a kernel with none.
+fn trained_network(rows: &[Taught<'_>], kernels: usize) -> Network {
+    let own = || rows.iter().filter(|row| row.at_middle);
+    let matrices: BTreeSet<&str> = own().map(|row| row.matrix).collect();
+    let classes: BTreeSet<usize> = own().map(|row| row.class).collect();
+    if matrices.len() < NETWORK_MATRICES || classes.len() < kernels {
+        return Network::default();
+    }
+    let own: Vec<network::Row<'_>> = own()
+        .map(|row| network::Row {
+            inputs: &row.inputs,
+            class: row.class,
+            response: row.response[0],
+            weight: row.weight,
+        })
+        .collect();
+    Network::train(&own, kernels, NETWORKS)
+}
+
+/// What a model holds of a kernel.
+#[derive(Debug, Clone, Copy)]
+struct OfKernel<'m> {
+    /// Its place among the kernels.
+    class: usize,
+    baseline: &'m Baseline,
+    trees: &'m ScalarForest,
+}
+
+/// The block size at which the network sees a kernel: 256, or the nearest that the kernel has.
+fn middle(kernel: Kernel) -> u32 {
+    let blocks = kernel.blocks().iter().copied();
+    blocks.min_by_key(|block| block.abs_diff(MIDDLE_BLOCK)).unwrap_or(MIDDLE_BLOCK)
+}
+
+impl Boosting {
+    fn of_kernel(&self, kernel: Kernel) -> Option<OfKernel<'_>> {
+        let class = self.baselines.iter().position(|(other, _)| *other == kernel)?;
+        let mut families = by_family(&self.baselines).zip(&self.families);
+        let (_, trees) = families.find(|(own, _)| own.iter().any(|(other, _)| *other == kernel))?;
+        Some(OfKernel { class, baseline: &self.baselines[class].1, trees })
+    }
+
+    /// d, from the inputs of the kernel's middle block size and what the trees say there.
+    fn pull(&self, of: OfKernel<'_>, inputs: &[i32; COUNT], of_trees: f64) -> f64 {
+        SHARE * (self.network.answer(inputs, of.class) - of_trees)
+    }
+
+    /// [`Boosting::pull`] of a candidate of any block size.
+    fn pull_alone(
+        &self,
+        of: OfKernel<'_>,
+        candidate: &Candidate,
+        features: &Features,
+        matrix: &Matrix<'_>,
+        facts: &DeviceFacts,
+    ) -> f64 {
+        let candidate = Candidate { block: middle(candidate.kernel), ..*candidate };
+        let terms = Terms::of(&candidate, features, facts);
+        let (_, shares) = of.baseline.parts(&candidate, &terms);
+        let inputs = matrix.inputs(&candidate, &terms, &shares, facts);
+        self.pull(of, &inputs, of.trees.sum(&inputs))
+    }
 }
 
 impl Learner for Boosting {
     const NAME: &'static str = "boosting";
-    const FORMAT: &'static str = "sparsight/boosting/11";
+    const FORMAT: &'static str = "sparsight/boosting/12";
 
     fn inputs() -> Vec<String> {
         INPUTS.iter().map(|(name, _)| (*name).to_owned()).collect()
     }
 
-    /// A family: what its kernels have in common is learned from the times of all of them.
-    fn group(kernel: Kernel) -> &'static str {
-        kernel.family().name
+    /// One for all kernels: a family shares its trees, and all share the network.
+    fn group(_: Kernel) -> &'static str {
+        "all kernels"
     }
 
     fn split(&self, body: &mut Vec<u8>) -> Self {
-        self.trees.pack(body);
-        Self { baselines: self.baselines.clone(), trees: ScalarForest::default() }
+        self.families.iter().for_each(|trees| trees.pack(body));
+        self.network.pack(body);
+        Self { baselines: self.baselines.clone(), families: Vec::new(), network: Network::default() }
     }
 
     fn join(self, body: &mut &[u8]) -> Result<Self, String> {
-        Ok(Self { trees: ScalarForest::unpack(COUNT, body)?, ..self })
+        let of_family = |own: &[(Kernel, Baseline)]| {
+            let named = |reason| format!("{}: {reason}", own[0].0.family().name);
+            ScalarForest::unpack(COUNT, body).map_err(named)
+        };
+        let families = by_family(&self.baselines).map(of_family).collect::<Result<_, _>>()?;
+        let network = Network::unpack(COUNT, self.baselines.len(), body)?;
+        Ok(Self { families, network, ..self })
     }
 
     fn learn(samples: &[LearningSample<'_>], facts: &DeviceFacts) -> Self {
-        let terms: Vec<Terms> = samples.iter().map(|s| Terms::of(&s.candidate, s.features, facts)).collect();
+        let terms = samples.par_iter().map(|s| Terms::of(&s.candidate, s.features, facts));
+        let terms: Vec<Terms> = terms.collect();
         let baselines = baselines(samples, &terms);
-        let row = |(s, terms): (&LearningSample<'_>, &Terms)| {
-            let matrix = Matrix::of(s.features, s.candidate.dtype, facts)?;
-            let (baseline_s, shares) = of(&baselines, s.candidate.kernel)?.parts(&s.candidate, terms);
-            let response = (s.time.0 / baseline_s).ln();
-            let inputs = matrix.inputs(&s.candidate, terms, &shares, facts);
-            Some((inputs, [response as f32], [s.weight() as f32]))
-        };
-        let mut taught: Vec<_> = samples.iter().zip(&terms).filter_map(row).collect();
-        // The least weight of a leaf speaks of records: weights are brought to a mean of 1.
-        let mean = taught.iter().map(|(_, _, [weight])| weight).sum::<f32>() / taught.len() as f32;
-        for (_, _, [weight]) in &mut taught {
-            *weight /= mean;
-        }
-        let rows: Vec<Row<'_>> =
-            taught.iter().map(|(inputs, responses, weights)| Row { inputs, responses, weights }).collect();
-        Self { trees: ScalarForest::grow(&rows, &growth(samples[0].candidate.kernel)), baselines }
+        let rows: Vec<Taught<'_>> = (samples.par_iter().zip(&terms))
+            .filter_map(|(sample, terms)| Taught::of(sample, terms, &baselines, facts))
+            .collect();
+        let of_families: Vec<_> = by_family(&baselines).collect();
+        let (families, network) = rayon::join(
+            || of_families.into_par_iter().map(|family| grown_trees(family, &rows)).collect(),
+            || trained_network(&rows, baselines.len()),
+        );
+        Self { baselines, families, network }
     }
 
     fn time_s(&self, candidate: &Candidate, features: &Features, facts: &DeviceFacts) -> Option<f64> {
@@ -86,31 +211,44 @@ impl Learner for Boosting {
     fn times_s(&self, blocks: &[Candidate], features: &Features, facts: &DeviceFacts) -> Vec<Option<f64>> {
         let Some(first) = blocks.first() else { return Vec::new() };
         let Some(matrix) = Matrix::of(features, first.dtype, facts) else { return vec![None; blocks.len()] };
-        let Some(baseline) = of(&self.baselines, first.kernel) else { return vec![None; blocks.len()] };
+        let Some(of) = self.of_kernel(first.kernel) else { return vec![None; blocks.len()] };
         let terms: Vec<Terms> = blocks.iter().map(|c| Terms::of(c, features, facts)).collect();
-        let parts: Vec<_> = blocks.iter().zip(&terms).map(|(c, t)| baseline.parts(c, t)).collect();
+        let parts: Vec<_> = blocks.iter().zip(&terms).map(|(c, t)| of.baseline.parts(c, t)).collect();
         let of_block = |(c, (_, shares)): (&Candidate, &(f64, _))| matrix.block_inputs(c, shares, facts);
         let differing: Vec<_> = blocks.iter().zip(&parts).map(of_block).collect();
-        let inputs = matrix.inputs(first, &terms[0], &parts[0].1, facts);
-        let corrections = self.trees.sums(&inputs, &differing);
-        corrections
-            .iter()
-            .zip(parts)
-            .map(|(correction, (baseline, _))| Some(baseline * correction.exp()))
-            .collect()
+        let mut inputs = matrix.inputs(first, &terms[0], &parts[0].1, facts);
+        let mut corrections = of.trees.sums(&inputs, &differing);
+        if !self.network.is_empty() {
+            let at_middle = blocks.iter().position(|c| c.block == middle(c.kernel));
+            let pull = if let Some(at) = at_middle {
+                inputs[..BLOCK_INPUTS].copy_from_slice(&differing[at]);
+                self.pull(of, &inputs, corrections[at])
+            } else {
+                self.pull_alone(of, first, features, &matrix, facts)
+            };
+            for correction in &mut corrections {
+                *correction += pull;
+            }
+        }
+        let time = |(correction, (baseline, _)): (f64, (f64, _))| Some(baseline * correction.exp());
+        corrections.into_iter().zip(parts).map(time).collect()
     }
 
     fn terms(&self, candidate: &Candidate, features: &Features, facts: &DeviceFacts) -> Vec<Term> {
         let Some(matrix) = Matrix::of(features, candidate.dtype, facts) else { return Vec::new() };
-        let Some(baseline) = of(&self.baselines, candidate.kernel) else { return Vec::new() };
+        let Some(of) = self.of_kernel(candidate.kernel) else { return Vec::new() };
         let terms = Terms::of(candidate, features, facts);
-        let (baseline, shares) = baseline.parts(candidate, &terms);
-        let correction = self.trees.sum(&matrix.inputs(candidate, &terms, &shares, facts));
+        let (baseline, shares) = of.baseline.parts(candidate, &terms);
+        let correction = of.trees.sum(&matrix.inputs(candidate, &terms, &shares, facts));
         let mut all = matrix.terms(candidate, &terms, &shares, facts);
         let whole = |name, value, unit| Term { part: "", name, value, unit };
         all.push(whole("baseline", baseline, "s"));
-        all.push(whole("trees", self.trees.len() as f64, ""));
+        all.push(whole("trees", of.trees.len() as f64, ""));
         all.push(whole("factor of the trees", correction.exp(), ""));
+        if !self.network.is_empty() {
+            let pull = self.pull_alone(of, candidate, features, &matrix, facts);
+            all.push(whole("factor of the network", pull.exp(), ""));
+        }
         all
     }
 }

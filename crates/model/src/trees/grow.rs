@@ -3,6 +3,7 @@
 use super::bins::{BINS, Bins};
 use super::packed::Limits;
 use super::tree::Tree;
+use crate::random::Random;
 use rayon::prelude::*;
 use sparsight_matrix::mix;
 
@@ -62,25 +63,6 @@ pub(super) fn grow(rows: &[Row<'_>], growth: &Growth, limits: Limits, per_one: f
     let forests: Vec<Vec<Tree>> = (0..growth.forests).into_par_iter().map(one).collect();
     let start = start.into_iter().map(|start| (f64::from(start) * per_one).round() as i32);
     std::iter::once(Tree::constant(start)).chain(forests.into_iter().flatten()).collect()
-}
-
-/// Numbers that follow from a seed.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(1);
-        mix(self.0)
-    }
-
-    /// Returns whether something with this chance happens.
-    fn happens(&mut self, chance: f64) -> bool {
-        (self.next() >> 11) as f64 / (1_u64 << 53) as f64 <= chance
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
-    }
 }
 
 /// A forest while it grows.

@@ -4,7 +4,8 @@ use crate::made_up::{ell_alone, located, refused_with};
 use sparsight_kernels::{Candidate, DeviceFacts, Kernel, catalogue, compulsory_bytes};
 use sparsight_matrix::{Bytes, Dtype, Features, HybSplit, Locality, RowLengths, Seconds};
 use sparsight_model::{
-    BoostingModel, BoostingPredictor, LearningSample, MIN_MATRICES, Model, Origin, PredictError, Storable,
+    BoostingModel, BoostingPredictor, LearnedKernel, LearningSample, MIN_MATRICES, Model, Origin,
+    PredictError, Storable,
 };
 
 fn facts() -> DeviceFacts {
@@ -89,7 +90,7 @@ fn a_stored_model_reads_back_bit_for_bit_and_damage_is_refused() {
     let (text, body) = model.split();
     let json = serde_json::to_string(&text).unwrap();
     let refused = |from: &str, to: &str| refused_with::<BoostingModel>(&json, from, to);
-    let error = refused("sparsight/boosting/11", "sparsight/boosting/9");
+    let error = refused("sparsight/boosting/12", "sparsight/boosting/9");
     assert!(error.contains("format 'sparsight/boosting/9'") && error.contains("fit it again"), "{error}");
     let error = refused(": block,", ": blocks,");
     assert!(error.contains("other inputs"), "{error}");
@@ -97,10 +98,12 @@ fn a_stored_model_reads_back_bit_for_bit_and_damage_is_refused() {
     assert!(error.contains("'csr-scaler' is no kernel"), "{error}");
     let text: BoostingModel = serde_json::from_str(&json).unwrap();
     assert_eq!(text.clone().join(&body).unwrap(), model);
+    let error = text.clone().join(&body[..body.len() - 1]).unwrap_err();
+    assert!(error.contains("the network ends early"), "{error}");
     let learned = Kernel::all().filter(|kernel| !kernel.is_retired());
     let last = learned.last().unwrap().family().name;
-    let error = text.clone().join(&body[..body.len() - 1]).unwrap_err();
-    assert!(error.starts_with(&format!("{last}: ")), "{error}");
+    let error = text.clone().join(&body[..body.len() - 2]).unwrap_err();
+    assert!(error.contains(&format!(": {last}: ")), "{error}");
     let mut one_less: serde_json::Value = serde_json::from_str(&json).unwrap();
     one_less["groups"].as_array_mut().unwrap().pop();
     let one_less: BoostingModel = serde_json::from_value(one_less).unwrap();
@@ -121,6 +124,65 @@ fn all_candidates_together_are_predicted_as_each_alone() {
         let each: Vec<_> = candidates.iter().map(|c| predictor.predict(c, features)).collect();
         assert_eq!(predictor.predict_each(&candidates, features), each);
     }
+}
+
+/// Enough matrices for a network, and three kernels: one of all block sizes, one that lacks some, one of the vendor's.
+fn fit_with_network() -> BoostingModel {
+    let corpus = corpus(260);
+    let kernels = ["coo", "sell/c32/s256/t4", "cusparse-coo"].map(Kernel::known);
+    let samples = corpus.iter().flat_map(|(matrix, features)| {
+        let candidates = kernels.into_iter().flat_map(|kernel| {
+            kernel.blocks().iter().map(move |&block| Candidate { kernel, block, dtype: Dtype::F64 })
+        });
+        candidates.map(move |candidate| {
+            let time = law(&candidate, features);
+            LearningSample { matrix, features, candidate, time, best: time, origin: Origin::Real }
+        })
+    });
+    BoostingModel::fit(&facts(), &samples.collect::<Vec<_>>()).unwrap()
+}
+
+#[test]
+fn with_a_network_answers_are_alike_together_alone_and_read_back() {
+    let (model, facts) = (fit_with_network(), facts());
+    assert!(model.cross_validation().error.p90 < 0.03, "{:?}", model.cross_validation());
+    let (text, body) = model.split();
+    assert!(body.len() > 20_000, "{} bytes hold no network", body.len());
+    assert_eq!(text.clone().join(&body).unwrap(), model);
+    let error = text.join(&body[..body.len() - 1]).unwrap_err();
+    assert!(error.contains("the network ends early"), "{error}");
+    let predictor = BoostingPredictor { model: &model, facts: &facts };
+    let (_, features) = &corpus(41)[40];
+    for kernel in model.kernels().iter().map(LearnedKernel::kernel) {
+        let of = |&block| Candidate { kernel, block, dtype: Dtype::F64 };
+        let all: Vec<Candidate> = kernel.blocks().iter().map(of).collect();
+        let each: Vec<_> = all.iter().map(|c| predictor.predict(c, features)).collect();
+        assert_eq!(predictor.predict_each(&all, features), each);
+        // Without the middle one, at which the network sees the kernel.
+        assert_eq!(predictor.predict_each(&all[..1], features), each[..1]);
+        let terms = predictor.explain(&all[0], features).unwrap();
+        assert!(terms.iter().any(|term| term.name == "factor of the network"), "{kernel:?}");
+        let time = each[0].as_ref().unwrap().time.0;
+        assert!((time / law(&all[0], features).0 - 1.0).abs() < 0.05, "{kernel:?}: {time}");
+    }
+    let nothing = located(Features::from_row_lengths(&RowLengths::from_counts([]), 0, 0, 0.5));
+    let p = predictor.predict(&"coo/b256/f64".parse().unwrap(), &nothing).unwrap();
+    assert!(p.low.0 > 0.0 && p.time.0.is_finite(), "{p:?}");
+}
+
+#[test]
+fn a_kernel_that_was_measured_with_another_block_size_alone_has_no_network() {
+    let corpus = corpus(210);
+    let candidate: Candidate = "coo/b128/f64".parse().unwrap();
+    let samples = corpus.iter().map(|(matrix, features)| {
+        let time = law(&candidate, features);
+        LearningSample { matrix, features, candidate, time, best: time, origin: Origin::Real }
+    });
+    let model = BoostingModel::fit(&facts(), &samples.collect::<Vec<_>>()).unwrap();
+    let facts = facts();
+    let predictor = BoostingPredictor { model: &model, facts: &facts };
+    let terms = predictor.explain(&candidate, &corpus[0].1).unwrap();
+    assert!(!terms.iter().any(|term| term.name == "factor of the network"));
 }
 
 #[test]

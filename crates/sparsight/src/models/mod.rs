@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! models/index.json    which models, how well learned ones know which kernel, what every start needs     index.rs
-//! models/NAME.gz       a model: text, and bytes for its trees                                            model_file.rs
+//! models/NAME.gz       a model: text, and bytes for trees                                                model_file.rs
 //! ```
 //! Which models there can be, and what is done with each: `registry.rs`. Not read is not known to be whole: a damaged model
 //! is an error for its users alone; unused damaged models are harmless.
