@@ -4,7 +4,7 @@
 >>> A = sparsight.gallery("stencil2d,n=100")            # any scipy, CuPy or torch matrix
 >>> advice = sparsight.advise(A, products=1000, device="nvidia-h200")
 >>> advice.best.format
-'sell/c32/s1'
+'csr'
 >>> op = sparsight.plan(A, products=1000).prepare("cpu")     # or "cuda:0"
 >>> import numpy as np
 >>> float((op @ np.ones(10_000)).sum())
