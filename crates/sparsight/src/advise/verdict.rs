@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn for_few_products_there_is_nothing_to_gain() {
-        let advice = advice("banded,n=20000", Some(2));
+        let advice = advice("stencil2d,n=200", Some(2));
         let verdict = advice.verdict(Some(2)).unwrap();
         assert!(verdict.gains_nothing() && verdict.best.is_plain_csr() && verdict.stays_in_csr());
         // Where something else is as good, CSR is not all that there is.
