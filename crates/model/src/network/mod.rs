@@ -7,7 +7,7 @@
 //! y = w g + y_c           the mean over several networks
 //! s(u) = (u + sqrt(u^2 + 1)) / 2
 //! ```
-//! Trees answer in steps, a network smoothly, and their errors differ: the mean of both errs less than either. All classes
+//! Trees answer in steps, a network smoothly, and their errors differ: the mean of both errs less than the trees. All classes
 //! share A, B and w, so that what one of them has few rows of is learned from the others.
 //!
 //! Two layers, trained by Adam (Kingma and Ba 2015) with weight decay apart from the gradient (Loshchilov and Hutter 2019) on Huber's
