@@ -133,8 +133,7 @@ fn middle(kernel: Kernel) -> u32 {
 impl Boosting {
     fn of_kernel(&self, kernel: Kernel) -> Option<OfKernel<'_>> {
         let class = self.baselines.iter().position(|(other, _)| *other == kernel)?;
-        let mut families = by_family(&self.baselines).zip(&self.families);
-        let (_, trees) = families.find(|(own, _)| own.iter().any(|(other, _)| *other == kernel))?;
+        let trees = self.families.get(by_family(&self.baselines[..=class]).count() - 1)?;
         Some(OfKernel { class, baseline: &self.baselines[class].1, trees })
     }
 
