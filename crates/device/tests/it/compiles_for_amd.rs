@@ -1,5 +1,6 @@
 //! Every kernel in every variant compiles for AMD's GPUs of either size of wave, and every kernel for their successors. Needs clang 19 or
-//! newer, but neither `ROCm` nor a GPU: `hip/device.hpp` stands for the headers of HIP. `SPARSIGHT_REQUIRE_AMD_CLANG=1` turns a skip into a failure.
+//! newer, but neither `ROCm` nor a GPU: `hip/device.hpp` stands for the headers of HIP. `SPARSIGHT_REQUIRE_AMD_CLANG=1` turns a skip into a
+//! failure.
 
 use crate::every_variant_compiles::{epilogue_sources, fused_sources, sources, sources_of_every_kernel};
 use sparsight_device::DeviceError;

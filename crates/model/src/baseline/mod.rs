@@ -4,8 +4,9 @@
 //! candidate, features, facts -> terms t_1 .. t_12, seconds        terms.rs
 //! b = x_1 t_1 + ... + x_12 t_12,  x >= 0                           fitted for each kernel, block size and value type
 //! ```
-//! Trees and networks are constant beyond the matrices that they saw, and so are neighbours. Relative to b, a matrix ten times as large as the
-//! largest of them is predicted to take ten times as long and not the same time. x is the least sum of squares of relative errors.
+//! Trees and networks are constant beyond the matrices that they saw, and so are neighbours. Relative to b, a matrix ten times as
+//! large as the largest of them is predicted to take ten times as long and not the same time. x is the least sum of squares of
+//! relative errors.
 
 mod terms;
 

@@ -53,8 +53,7 @@ fn by_family(baselines: &[(Kernel, Baseline)]) -> impl Iterator<Item = &[(Kernel
 struct Taught<'a> {
     matrix: &'a str,
     inputs: [i32; COUNT],
-    kernel: Kernel,
-    /// The place of the kernel among the baselines.
+    /// The place of its kernel among the baselines.
     class: usize,
     /// Whether it is of the kernel's middle block size.
     at_middle: bool,
@@ -76,13 +75,13 @@ impl<'a> Taught<'a> {
         let inputs = matrix.inputs(candidate, terms, &shares, facts);
         let response = [(sample.time.0 / baseline_s).ln() as f32];
         let (at_middle, weight) = (candidate.block == middle(kernel), sample.weight() as f32);
-        Some(Self { matrix: sample.matrix, inputs, kernel, class, at_middle, response, weight })
+        Some(Self { matrix: sample.matrix, inputs, class, at_middle, response, weight })
     }
 }
 
-/// The trees of the kernels of a family.
-fn grown_trees(family: &[(Kernel, Baseline)], rows: &[Taught<'_>]) -> ScalarForest {
-    let own = rows.iter().filter(|row| family.iter().any(|(kernel, _)| *kernel == row.kernel));
+/// The trees of the family that begins with `first`.
+fn grown_trees(first: Kernel, rows: &[Taught<'_>], baselines: &[(Kernel, Baseline)]) -> ScalarForest {
+    let own = rows.iter().filter(|row| baselines[row.class].0.family().name == first.family().name);
     let own: Vec<&Taught<'_>> = own.collect();
     // The least weight of a leaf speaks of records: weights are brought to a mean of 1.
     let mean = own.iter().map(|row| row.weight).sum::<f32>() / own.len() as f32;
@@ -93,7 +92,7 @@ fn grown_trees(family: &[(Kernel, Baseline)], rows: &[Taught<'_>]) -> ScalarFore
         weights,
     });
     let rows: Vec<Row<'_>> = rows.collect();
-    ScalarForest::grow(&rows, &growth(family[0].0))
+    ScalarForest::grow(&rows, &growth(first))
 }
 
 /// The network of all kernels; an empty one where too few matrices were measured with middle block sizes, or a kernel with none.
@@ -195,9 +194,9 @@ impl Learner for Boosting {
         let rows: Vec<Taught<'_>> = (samples.par_iter().zip(&terms))
             .filter_map(|(sample, terms)| Taught::of(sample, terms, &baselines, facts))
             .collect();
-        let of_families: Vec<_> = by_family(&baselines).collect();
+        let firsts: Vec<Kernel> = by_family(&baselines).map(|family| family[0].0).collect();
         let (families, network) = rayon::join(
-            || of_families.into_par_iter().map(|family| grown_trees(family, &rows)).collect(),
+            || firsts.into_par_iter().map(|first| grown_trees(first, &rows, &baselines)).collect(),
             || trained_network(&rows, baselines.len()),
         );
         Self { baselines, families, network }

@@ -3,10 +3,6 @@
 //! Loops count up to constants: so they are compiled for several numbers at once.
 
 #![expect(clippy::inline_always, reason = "compiled for wider registers as part of the one function that is")]
-#![expect(
-    clippy::needless_range_loop,
-    reason = "loops over iterators are not compiled for several numbers at once"
-)]
 
 use crate::packed::{push_signed, take_signed};
 
@@ -22,35 +18,18 @@ const LARGEST: f32 = 4096.0;
 /// One network.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Layers {
-    inputs: usize,
-    classes: usize,
-    /// All of [`Parts`], one behind the other.
-    pub(super) weights: Vec<f32>,
-}
-
-/// The weights, by what they are for.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Parts<'w> {
     /// A transposed, a row for each input.
-    first: &'w [[f32; FIRST]],
+    pub(super) first: Vec<[f32; FIRST]>,
     /// a, a row for each class.
-    classes: &'w [[f32; FIRST]],
+    pub(super) classes: Vec<[f32; FIRST]>,
     /// B transposed, a row for each number of the first layer.
-    pub(super) second: &'w [[f32; SECOND]; FIRST],
-    /// b, then w.
-    pub(super) rest: &'w [[f32; SECOND]; 2],
+    pub(super) second: Vec<[f32; SECOND]>,
+    /// b.
+    pub(super) bias: [f32; SECOND],
+    /// w.
+    pub(super) last: [f32; SECOND],
     /// `y_c`, where each class starts.
-    start: &'w [f32],
-}
-
-/// [`Parts`] to be changed.
-#[derive(Debug)]
-pub(super) struct PartsMut<'w> {
-    pub(super) first: &'w mut [[f32; FIRST]],
-    pub(super) classes: &'w mut [[f32; FIRST]],
-    pub(super) second: &'w mut [[f32; SECOND]; FIRST],
-    pub(super) rest: &'w mut [[f32; SECOND]; 2],
-    pub(super) start: &'w mut [f32],
+    pub(super) start: Vec<f32>,
 }
 
 /// What each layer sums for a row, before s.
@@ -86,100 +65,74 @@ pub(super) fn add<const N: usize>(sums: &mut [f32; N], number: f32, row: &[f32; 
 
 impl Layers {
     pub(super) fn empty(inputs: usize, classes: usize) -> Self {
-        let count = FIRST * (inputs + classes + SECOND) + 2 * SECOND + classes;
-        Self { inputs, classes, weights: vec![0.0; count] }
-    }
-
-    /// How many weights, the first of them, decay: A, a and B.
-    pub(super) fn decaying(&self) -> usize {
-        FIRST * (self.inputs + self.classes + SECOND)
-    }
-
-    #[inline(always)]
-    pub(super) fn parts(&self) -> Parts<'_> {
-        let (first, rest) = self.weights.split_at(FIRST * self.inputs);
-        let (classes, rest) = rest.split_at(FIRST * self.classes);
-        let (second, rest) = rest.split_at(FIRST * SECOND);
-        let (rest, start) = rest.split_at(2 * SECOND);
-        Parts {
-            first: first.as_chunks().0,
-            classes: classes.as_chunks().0,
-            second: second.as_chunks().0.try_into().expect("as many rows"),
-            rest: rest.as_chunks().0.try_into().expect("two rows"),
-            start,
+        Self {
+            first: vec![[0.0; FIRST]; inputs],
+            classes: vec![[0.0; FIRST]; classes],
+            second: vec![[0.0; SECOND]; FIRST],
+            bias: [0.0; SECOND],
+            last: [0.0; SECOND],
+            start: vec![0.0; classes],
         }
     }
 
-    pub(super) fn parts_mut(&mut self) -> PartsMut<'_> {
-        let (first, rest) = self.weights.split_at_mut(FIRST * self.inputs);
-        let (classes, rest) = rest.split_at_mut(FIRST * self.classes);
-        let (second, rest) = rest.split_at_mut(FIRST * SECOND);
-        let (rest, start) = rest.split_at_mut(2 * SECOND);
-        PartsMut {
-            first: first.as_chunks_mut().0,
-            classes: classes.as_chunks_mut().0,
-            second: second.as_chunks_mut().0.try_into().expect("as many rows"),
-            rest: rest.as_chunks_mut().0.try_into().expect("two rows"),
-            start,
-        }
+    /// All weights, in the order in which they are stored. The first three, A, a and B, decay.
+    pub(super) fn weights(&mut self) -> [&mut [f32]; 6] {
+        [
+            self.first.as_flattened_mut(),
+            self.classes.as_flattened_mut(),
+            self.second.as_flattened_mut(),
+            &mut self.bias,
+            &mut self.last,
+            &mut self.start,
+        ]
     }
 
-    /// [`Parts::answer`] in the widest registers of the processor: the same operations in the same order.
-    pub(super) fn answer(&self, scaled: &[f32], class: usize) -> f32 {
-        #[cfg(target_arch = "x86_64")]
-        {
-            #[target_feature(enable = "avx2")]
-            fn wide(parts: &Parts<'_>, scaled: &[f32], class: usize) -> f32 {
-                parts.answer(&parts.sums(scaled, class), class)
-            }
-            if is_x86_feature_detected!("avx2") {
-                // SAFETY: the processor has AVX2.
-                return unsafe { wide(&self.parts(), scaled, class) };
-            }
-        }
-        let parts = self.parts();
-        parts.answer(&parts.sums(scaled, class), class)
-    }
-
-    /// As it is stored; `None` if a weight is not finite.
-    pub(super) fn rounded(mut self) -> Option<Self> {
-        for weight in &mut self.weights {
-            *weight = (weight.clamp(-LARGEST, LARGEST) * PER_ONE).round() / PER_ONE;
-        }
-        self.weights.iter().all(|weight| weight.is_finite()).then_some(self)
-    }
-
-    pub(super) fn pack(&self, bytes: &mut Vec<u8>) {
-        self.weights.iter().for_each(|weight| push_signed(bytes, (weight * PER_ONE) as i64));
-    }
-
-    /// `None` if `bytes` end early.
-    pub(super) fn unpack(inputs: usize, classes: usize, bytes: &mut &[u8]) -> Option<Self> {
-        let mut layers = Self::empty(inputs, classes);
-        for weight in &mut layers.weights {
-            *weight = take_signed(bytes)? as f32 / PER_ONE;
-        }
-        Some(layers)
-    }
-}
-
-impl Parts<'_> {
     #[inline(always)]
     pub(super) fn sums(&self, scaled: &[f32], class: usize) -> Sums {
         let mut first = self.classes[class];
-        for (number, row) in scaled.iter().zip(self.first) {
+        for (number, row) in scaled.iter().zip(&self.first) {
             add(&mut first, *number, row);
         }
-        let (numbers, mut second) = (each(&first, smooth), self.rest[0]);
-        for at in 0..FIRST {
-            add(&mut second, numbers[at], &self.second[at]);
+        let mut second = self.bias;
+        for (number, row) in each(&first, smooth).iter().zip(&self.second) {
+            add(&mut second, *number, row);
         }
         Sums { first, second }
     }
 
     #[inline(always)]
-    pub(super) fn answer(&self, sums: &Sums, class: usize) -> f32 {
-        self.start[class] + product(&each(&sums.second, smooth), &self.rest[1])
+    pub(super) fn answer_of(&self, sums: &Sums, class: usize) -> f32 {
+        self.start[class] + product(&each(&sums.second, smooth), &self.last)
+    }
+
+    pub(super) fn answer(&self, scaled: &[f32], class: usize) -> f32 {
+        self.answer_of(&self.sums(scaled, class), class)
+    }
+
+    /// As it is stored; `None` if a weight is not finite.
+    pub(super) fn rounded(mut self) -> Option<Self> {
+        for weight in self.weights().into_iter().flatten() {
+            if !weight.is_finite() {
+                return None;
+            }
+            *weight = (weight.clamp(-LARGEST, LARGEST) * PER_ONE).round() / PER_ONE;
+        }
+        Some(self)
+    }
+
+    pub(super) fn pack(&self, bytes: &mut Vec<u8>) {
+        for weight in self.clone().weights().into_iter().flatten() {
+            push_signed(bytes, (*weight * PER_ONE) as i64);
+        }
+    }
+
+    /// `None` if `bytes` end early.
+    pub(super) fn unpack(inputs: usize, classes: usize, bytes: &mut &[u8]) -> Option<Self> {
+        let mut layers = Self::empty(inputs, classes);
+        for weight in layers.weights().into_iter().flatten() {
+            *weight = take_signed(bytes)? as f32 / PER_ONE;
+        }
+        Some(layers)
     }
 }
 

@@ -55,6 +55,7 @@ impl Seen {
         if self.spread <= 0 {
             return 0.0;
         }
+        // `clamp` would panic on a damaged model, whose least may be the larger.
         let away = value.max(self.least).min(self.most).saturating_sub(self.mean);
         (away as f32 / self.spread as f32).clamp(-Self::FAR, Self::FAR)
     }

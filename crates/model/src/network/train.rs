@@ -6,7 +6,7 @@
     reason = "loops over iterators are not compiled for several numbers at once"
 )]
 
-use super::layers::{FIRST, Layers, Parts, PartsMut, SECOND, Sums, add, each, product, smooth};
+use super::layers::{FIRST, Layers, SECOND, Sums, add, each, product, smooth};
 use crate::random::Random;
 use rayon::prelude::*;
 use sparsight_matrix::mix;
@@ -40,7 +40,8 @@ const MEAN: f32 = 0.9;
 const SQUARE: f32 = 0.999;
 const LEAST: f32 = 1e-8;
 
-/// Trained networks, each from other random weights; none if one did not stay finite. `scaled` are the inputs of all rows, one row behind the other.
+/// Trained networks, each from other random weights; none if one did not stay finite. `scaled` are the inputs of all rows, one row
+/// behind the other.
 pub(super) fn nets(rows: &[Row<'_>], scaled: &[f32], classes: usize, nets: usize) -> Vec<Layers> {
     let one = |at: usize| one(rows, scaled, classes, mix(SEED + at as u64)).rounded();
     (0..nets).into_par_iter().map(one).collect::<Option<_>>().unwrap_or_default()
@@ -69,7 +70,7 @@ fn trained(rows: &[Row<'_>], scaled: &[f32], classes: usize, seed: u64) -> Layer
     let mut net = started(rows, inputs, classes, &mut random);
     let mean = rows.iter().map(|row| row.weight).sum::<f32>() / rows.len() as f32;
     let mut gradient = Layers::empty(inputs, classes);
-    let mut adam = Adam { means: gradient.weights.clone(), squares: gradient.weights.clone() };
+    let mut adam = Adam { means: gradient.clone(), squares: gradient.clone() };
     let mut order: Vec<usize> = (0..rows.len()).collect();
     let size = BATCH.min(rows.len().div_ceil(LEAST_BATCHES));
     let batches = rows.len().div_ceil(size);
@@ -82,16 +83,15 @@ fn trained(rows: &[Row<'_>], scaled: &[f32], classes: usize, seed: u64) -> Layer
             }
         }
         let batch = &order[begin..rows.len().min(begin + size)];
-        gradient.weights.fill(0.0);
-        let (parts, mut of_parts) = (net.parts(), gradient.parts_mut());
+        gradient.weights().into_iter().for_each(|part| part.fill(0.0));
         for &at in batch {
             let row = &rows[at];
             let share = row.weight / (mean * batch.len() as f32);
-            add_gradient(&parts, &mut of_parts, row, &scaled[at * inputs..][..inputs], share);
+            add_gradient(&net, &mut gradient, row, &scaled[at * inputs..][..inputs], share);
         }
         let warm = ((step + 1) as f32 / WARM_UP.min(steps) as f32).min(1.0);
         let cooling = 0.5 * (1.0 + libm::cosf(std::f32::consts::PI * step as f32 / steps as f32));
-        adam.step(&mut net, &gradient.weights, step, RATE * warm * cooling);
+        adam.step(&mut net, &mut gradient, step, RATE * warm * cooling);
     }
     net
 }
@@ -106,18 +106,17 @@ fn started(rows: &[Row<'_>], inputs: usize, classes: usize, random: &mut Random)
             *weight = end * (2.0 * random.share() as f32 - 1.0);
         }
     };
-    let parts = net.parts_mut();
-    fill(parts.first.as_flattened_mut(), inputs, 1.0);
-    fill(parts.classes.as_flattened_mut(), inputs, 1.0);
-    fill(parts.second.as_flattened_mut(), FIRST, 1.0);
-    fill(&mut parts.rest[1], SECOND, 0.1);
+    fill(net.first.as_flattened_mut(), inputs, 1.0);
+    fill(net.classes.as_flattened_mut(), inputs, 1.0);
+    fill(net.second.as_flattened_mut(), FIRST, 1.0);
+    fill(&mut net.last, SECOND, 0.1);
     let mut sums = vec![(0.0, 0.0); classes];
     for row in rows {
         let (sum, weight) = &mut sums[row.class];
         *sum += row.weight * row.response;
         *weight += row.weight;
     }
-    for (start, (sum, weight)) in parts.start.iter_mut().zip(sums) {
+    for (start, (sum, weight)) in net.start.iter_mut().zip(sums) {
         *start = if weight > 0.0 { sum / weight } else { 0.0 };
     }
     net
@@ -131,18 +130,18 @@ fn slope(u: f32) -> f32 {
 
 /// Adds the gradient of the loss of a row, times `share`.
 #[inline(always)]
-fn add_gradient(net: &Parts<'_>, gradient: &mut PartsMut<'_>, row: &Row<'_>, scaled: &[f32], share: f32) {
+fn add_gradient(net: &Layers, gradient: &mut Layers, row: &Row<'_>, scaled: &[f32], share: f32) {
     let sums = net.sums(scaled, row.class);
-    let off = net.answer(&sums, row.class) - row.response;
+    let off = net.answer_of(&sums, row.class) - row.response;
     let off = share * (off / HUBER).clamp(-1.0, 1.0);
     let Sums { first, second } = sums;
     gradient.start[row.class] += off;
-    add(&mut gradient.rest[1], off, &each(&second, smooth));
+    add(&mut gradient.last, off, &each(&second, smooth));
     let mut of_second = each(&second, slope);
     for at in 0..SECOND {
-        of_second[at] *= off * net.rest[1][at];
+        of_second[at] *= off * net.last[at];
     }
-    add(&mut gradient.rest[0], 1.0, &of_second);
+    add(&mut gradient.bias, 1.0, &of_second);
     let (numbers, mut of_first) = (each(&first, smooth), each(&first, slope));
     for at in 0..FIRST {
         of_first[at] *= product(&net.second[at], &of_second);
@@ -158,23 +157,28 @@ fn add_gradient(net: &Parts<'_>, gradient: &mut PartsMut<'_>, row: &Row<'_>, sca
 
 /// Means of the gradients and of their squares.
 struct Adam {
-    means: Vec<f32>,
-    squares: Vec<f32>,
+    means: Layers,
+    squares: Layers,
 }
 
 impl Adam {
     #[inline(always)]
-    fn step(&mut self, net: &mut Layers, gradient: &[f32], step: usize, rate: f32) {
+    fn step(&mut self, net: &mut Layers, gradient: &mut Layers, step: usize, rate: f32) {
         let correction = |decay: f32| 1.0 - libm::powf(decay, (step + 1) as f32);
         let (mean_so_far, square_so_far) = (correction(MEAN), correction(SQUARE));
-        let decaying = net.decaying();
-        let with = gradient.iter().zip(&mut self.means).zip(&mut self.squares);
-        for (at, (weight, ((gradient, mean), square))) in net.weights.iter_mut().zip(with).enumerate() {
-            *mean += (1.0 - MEAN) * (gradient - *mean);
-            *square += (1.0 - SQUARE) * (gradient * gradient - *square);
-            let own = (*mean / mean_so_far) / ((*square / square_so_far).sqrt() + LEAST);
-            let decay = if at < decaying { DECAY * *weight } else { 0.0 };
-            *weight -= rate * (own + decay);
+        let decays = [DECAY, DECAY, DECAY, 0.0, 0.0, 0.0];
+        let with = gradient.weights().into_iter().zip(self.means.weights()).zip(self.squares.weights());
+        for ((weights, decay), ((gradient, means), squares)) in
+            net.weights().into_iter().zip(decays).zip(with)
+        {
+            for (weight, ((gradient, mean), square)) in
+                weights.iter_mut().zip(gradient.iter().zip(means).zip(squares))
+            {
+                *mean += (1.0 - MEAN) * (gradient - *mean);
+                *square += (1.0 - SQUARE) * (gradient * gradient - *square);
+                let own = (*mean / mean_so_far) / ((*square / square_so_far).sqrt() + LEAST);
+                *weight -= rate * (own + decay * *weight);
+            }
         }
     }
 }
