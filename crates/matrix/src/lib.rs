@@ -114,7 +114,7 @@ pub(crate) use csr::Pattern;
 pub use csr::{Csr, CsrError};
 pub use distributed::{Distribution, DistributionError, Exchange, Share};
 pub use entry_numbers::{numbered, replace_values};
-pub use features::{Features, Locality, PaddedSizes};
+pub use features::{Features, Loads, Locality, PaddedSizes};
 pub use formats::{
     BalancedCsr, BinnedCsr, BroEll, BroEllColumns, BroEllSlice, Bsr, Carry, Coo, CsrRows, CsrWith, Dia,
     Element, Ell, Elsewhere, Format, FormatFamily, FormatOf, Generator, HostArray, Hyb, Jad, Knob, Layout,

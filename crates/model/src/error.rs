@@ -24,8 +24,8 @@ pub enum PredictError {
         got: usize,
     },
     /// Features without [`Locality`](sparsight_matrix::Locality): of row lengths alone, or recorded by an older
-    /// version.
-    #[error("{model} looks at where the non-zeros lie, which these features do not say")]
+    /// version, which did not count [lines of loads](sparsight_matrix::Loads).
+    #[error("{model} looks at where the non-zeros lie and what loads touch, which these features do not say")]
     NoLocality {
         /// Model asked for.
         model: &'static str,

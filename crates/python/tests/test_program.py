@@ -103,7 +103,10 @@ def test_the_reader_of_the_output_may_go_away():
 
 
 def test_ctrl_c_ends_the_program_without_a_word_of_python():
-    command = subprocess.Popen([*MODULE, "info", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    # What a shell runs in the background ignores the signal, and so would the program.
+    with_signals = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    command = subprocess.Popen([*MODULE, "info", "-"], **pipes, **with_signals)
     # It waits for the matrix: until its workers have started it may be Python that is interrupted.
     deadline = time.monotonic() + 60
     while "sparsight worker" not in threads_of(command.pid) and time.monotonic() < deadline:

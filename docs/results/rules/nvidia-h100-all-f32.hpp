@@ -1,5 +1,5 @@
 // y = A x in f32 on NVIDIA H100 80GB HBM3: which of 131 candidates to run. By its profile of 2026-11-23.
-// Made by `sparsight rules profiles/nvidia-h100 --candidates all --leaves 16 --dtype f32`, from 1,881 matrices.
+// Made by `sparsight rules profiles/nvidia-h100 --candidates all --leaves 16 --dtype f32`, from 1,926 matrices.
 // On 89 matrices that it has not seen: 5.4 % slower than the best of these candidates on average
 // (geometric mean), within 5 % of it on 64.0 %, at worst 1.40 times as slow.
 
@@ -46,10 +46,10 @@ inline const char* nvidia_h100_all_f32(double rows, double columns, double nnz, 
         }
         if (rows <= 446000.0) {
             if (row_max <= 79.5) {
-                if (row_mean <= 7.8) {
-                    return "csr-binned/b256/f32";
+                if (row_std_over_mean <= 0.47) {
+                    return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s1/t4/b128/f32" : nvidia_h100_all_f32_otherwise;
                 }
-                return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s1/t4/b128/f32" : nvidia_h100_all_f32_otherwise;
+                return "csr-binned/b256/f32";
             }
             return "csr-binned/b256/f32";
         }

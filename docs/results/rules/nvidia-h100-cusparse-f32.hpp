@@ -1,5 +1,5 @@
 // y = A x in f32 on NVIDIA H100 80GB HBM3: which of 4 candidates to run. By its profile of 2026-11-23.
-// Made by `sparsight rules profiles/nvidia-h100 --candidates cusparse --leaves 8 --dtype f32`, from 1,881 matrices.
+// Made by `sparsight rules profiles/nvidia-h100 --candidates cusparse --leaves 8 --dtype f32`, from 1,926 matrices.
 // On 89 matrices that it has not seen: 0.2 % slower than the best of these candidates on average
 // (geometric mean), within 5 % of it on 97.8 %, at worst 1.10 times as slow.
 

@@ -1,7 +1,7 @@
 // y = A x in f32 on NVIDIA H200: which of 131 candidates to run. By its profile of 2026-11-21.
-// Made by `sparsight rules profiles/nvidia-h200 --candidates all --leaves 16 --dtype f32`, from 2,939 matrices.
-// On 119 matrices that it has not seen: 6.1 % slower than the best of these candidates on average
-// (geometric mean), within 5 % of it on 59.7 %, at worst 1.84 times as slow.
+// Made by `sparsight rules profiles/nvidia-h200 --candidates all --leaves 16 --dtype f32`, from 2,984 matrices.
+// On 119 matrices that it has not seen: 6.2 % slower than the best of these candidates on average
+// (geometric mean), within 5 % of it on 58.8 %, at worst 1.84 times as slow.
 
 #pragma once
 
@@ -32,17 +32,17 @@ inline const char* nvidia_h200_all_f32(double rows, double columns, double nnz, 
         return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s256/b128/f32" : nvidia_h200_all_f32_otherwise;
     }
     if (rows <= 190300.0) {
-        if (row_max <= 91.5) {
-            if (nnz <= 350000.0) {
+        if (row_max <= 101.5) {
+            if (nnz <= 734000.0) {
                 return "csr-binned/b256/f32";
             }
-            return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s1/t4/b128/f32" : nvidia_h200_all_f32_otherwise;
+            return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s256/t4/b128/f32" : nvidia_h200_all_f32_otherwise;
         }
         if (nnz <= 270000.0) {
-            if (row_max <= 288.0) {
-                return "csr-binned/b256/f32";
-            }
             if (row_std <= 105.0) {
+                if (row_max <= 244.0) {
+                    return "csr-binned/b256/f32";
+                }
                 return "coo/i1/b512/f32";
             }
             return "coo/i2/b512/f32";

@@ -1,6 +1,6 @@
 // y = A x in f64 on NVIDIA H200: which of 131 candidates to run. By its profile of 2026-11-21.
-// Made by `sparsight rules profiles/nvidia-h200 --candidates all --leaves 16 --dtype f64`, from 2,939 matrices.
-// On 119 matrices that it has not seen: 7.3 % slower than the best of these candidates on average
+// Made by `sparsight rules profiles/nvidia-h200 --candidates all --leaves 16 --dtype f64`, from 2,984 matrices.
+// On 119 matrices that it has not seen: 7.2 % slower than the best of these candidates on average
 // (geometric mean), within 5 % of it on 57.1 %, at worst 1.63 times as slow.
 
 #pragma once
@@ -35,10 +35,10 @@ inline const char* nvidia_h200_all_f64(double rows, double columns, double nnz, 
             }
             return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "bro-ell/r32/b64/f64" : nvidia_h200_all_f64_otherwise;
         }
-        if (row_mean <= 3.98) {
+        if (nnz <= 1550000.0) {
             return "csr-binned/b128/f64";
         }
-        return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s256/t2/b128/f64" : nvidia_h200_all_f64_otherwise;
+        return "hyb/b256/f64";
     }
     if (nnz <= 405500.0) {
         if (row_std <= 142.0) {

@@ -1,5 +1,5 @@
 // y = A x in f32 on NVIDIA H200: which of 30 candidates to run. By its profile of 2026-11-21.
-// Made by `sparsight rules profiles/nvidia-h200 --candidates csr --leaves 8 --dtype f32`, from 2,939 matrices.
+// Made by `sparsight rules profiles/nvidia-h200 --candidates csr --leaves 8 --dtype f32`, from 2,984 matrices.
 // On 119 matrices that it has not seen: 8.8 % slower than the best of these candidates on average
 // (geometric mean), within 5 % of it on 61.3 %, at worst 2.40 times as slow.
 

@@ -1,7 +1,7 @@
 // y = A x in f64 on NVIDIA H200: which of 30 candidates to run. By its profile of 2026-11-21.
-// Made by `sparsight rules profiles/nvidia-h200 --candidates csr --leaves 8 --dtype f64`, from 2,938 matrices.
-// On 119 matrices that it has not seen: 12.8 % slower than the best of these candidates on average
-// (geometric mean), within 5 % of it on 52.1 %, at worst 2.55 times as slow.
+// Made by `sparsight rules profiles/nvidia-h200 --candidates csr --leaves 8 --dtype f64`, from 2,983 matrices.
+// On 119 matrices that it has not seen: 13.1 % slower than the best of these candidates on average
+// (geometric mean), within 5 % of it on 49.6 %, at worst 2.13 times as slow.
 
 #pragma once
 
@@ -15,6 +15,7 @@ constexpr const char* nvidia_h200_csr_f64_otherwise = "csr-vector/t16/b256/f64";
 inline const char* nvidia_h200_csr_f64(double rows, double columns, double nnz, double row_min, double row_max, double row_std)
 {
     (void)columns;
+    (void)nnz;
     (void)row_min;
     if (row_std <= 8.7) {
         if (rows <= 9700.0) {
@@ -32,10 +33,10 @@ inline const char* nvidia_h200_csr_f64(double rows, double columns, double nnz, 
         if (rows <= 8400.0) {
             return "csr-vector/t32/b512/f64";
         }
-        if (nnz <= 1300000.0) {
-            return "csr-vector/t16/b256/f64";
+        if (row_max <= 130.0) {
+            return "csr-vector/t8/b128/f64";
         }
-        return "csr-vector/t8/b128/f64";
+        return "csr-vector/t16/b256/f64";
     }
     return "csr-vector/t32/b256/f64";
 }

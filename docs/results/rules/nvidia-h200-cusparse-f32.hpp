@@ -1,5 +1,5 @@
 // y = A x in f32 on NVIDIA H200: which of 4 candidates to run. By its profile of 2026-11-21.
-// Made by `sparsight rules profiles/nvidia-h200 --candidates cusparse --leaves 8 --dtype f32`, from 2,939 matrices.
+// Made by `sparsight rules profiles/nvidia-h200 --candidates cusparse --leaves 8 --dtype f32`, from 2,984 matrices.
 // On 119 matrices that it has not seen: 1.5 % slower than the best of these candidates on average
 // (geometric mean), within 5 % of it on 87.4 %, at worst 1.26 times as slow.
 
@@ -33,7 +33,7 @@ inline const char* nvidia_h200_cusparse_f32(double rows, double columns, double 
         }
         return "cusparse-coo/f32";
     }
-    if (nnz <= 3205000.0) {
+    if (nnz <= 2980000.0) {
         return "cusparse-coo/f32";
     }
     if (row_mean <= 30000.0) {

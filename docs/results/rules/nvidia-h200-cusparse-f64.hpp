@@ -1,5 +1,5 @@
 // y = A x in f64 on NVIDIA H200: which of 4 candidates to run. By its profile of 2026-11-21.
-// Made by `sparsight rules profiles/nvidia-h200 --candidates cusparse --leaves 8 --dtype f64`, from 2,939 matrices.
+// Made by `sparsight rules profiles/nvidia-h200 --candidates cusparse --leaves 8 --dtype f64`, from 2,984 matrices.
 // On 119 matrices that it has not seen: 2.0 % slower than the best of these candidates on average
 // (geometric mean), within 5 % of it on 85.7 %, at worst 1.38 times as slow.
 

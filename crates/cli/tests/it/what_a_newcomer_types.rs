@@ -139,7 +139,9 @@ fn advice_begins_with_what_to_use() {
     }
     let few = ["advise", "gallery:fem,n=20", "--device", "nvidia-h200", "--iterations", "2"];
     let out = run(dir.path(), &few);
-    assert!(out.contains("\nStay with CSR: csr-") && !out.contains("is is"), "{out}");
+    // Which of the two it is depends on whether another format is as good.
+    let stays = ["\nStay with CSR: csr-", "\nCSR is as good as anything: csr-"];
+    assert!(stays.iter().any(|words| out.contains(words)) && !out.contains("is is"), "{out}");
     assert!(!out.contains("sooner ready"), "conversion is not recommended: {out}");
     assert_eq!(json(dir.path(), &few)["verdict"]["gains_nothing"], true);
 }

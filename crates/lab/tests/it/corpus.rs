@@ -6,7 +6,7 @@ use sparsight::calibrate::{Grid, fit, instrument};
 use sparsight::device::Device;
 use sparsight::device::timing::Caches;
 use sparsight::kernels::{Candidate, Kernel, catalogue, compulsory_bytes};
-use sparsight::matrix::{Bytes, Dtype, Features, Locality, RowLengths, Seconds};
+use sparsight::matrix::{Bytes, Dtype, Features, Loads, Locality, RowLengths, Seconds};
 use sparsight::profile::{GridName, ProfileFolder, ProfiledDevice};
 use sparsight::records::{CorpusRecord, Measured, Outcome};
 use std::collections::BTreeMap;
@@ -24,6 +24,7 @@ pub fn record(i: u64) -> CorpusRecord {
         team_steps: [1, 2, 4, 8, 16, 32].map(|t| (nrows * t).div_ceil(32) * row.div_ceil(t)),
         warp_sectors: [0.125, 0.25],
         multiprocessor_sectors: [0.125, 0.25],
+        loads: Some(Loads::default()),
     };
     let features = Features { locality: Some(locality), ..known };
     let result = |id: Candidate| {

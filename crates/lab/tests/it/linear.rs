@@ -3,7 +3,7 @@
 use crate::made_up::{ell_alone, refused_with};
 use sparsight_kernels::{Candidate, DeviceFacts, Kernel, catalogue};
 use sparsight_lab::papers::linear::{LinearModel, LinearPredictor};
-use sparsight_matrix::{Dtype, Features, HybSplit, Locality, Seconds};
+use sparsight_matrix::{Dtype, Features, HybSplit, Loads, Locality, Seconds};
 use sparsight_model::{LearningSample, Model, Origin, PredictError};
 
 fn facts() -> DeviceFacts {
@@ -31,6 +31,7 @@ fn corpus(count: u64) -> Vec<(String, Features)> {
             team_steps: [1000; 6],
             warp_sectors: [0.5; 2],
             multiprocessor_sectors: [0.5; 2],
+            loads: Some(Loads::default()),
         }),
         ..Features::default()
     };

@@ -1,9 +1,9 @@
 //! Locality of the non-zeros, which decides how often an entry of x is fetched, and how long threads of one
 //! warp wait for each other.
 
-use super::Rows;
 use super::sample::{Piece, Sampling};
 use super::sweep::Sweep;
+use super::{Loads, Rows};
 use crate::{Dtype, mix};
 use serde::{Deserialize, Serialize};
 
@@ -37,6 +37,9 @@ pub struct Locality {
     pub warp_sectors: [f64; 2],
     /// Sectors that up to 1024 rows touch, over their non-zeros; for f32 and for f64. Of a sample.
     pub multiprocessor_sectors: [f64; 2],
+    /// Lines that loads touch; `None` in records that are older than they.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loads: Option<Loads>,
 }
 
 impl Locality {
@@ -53,8 +56,8 @@ impl Locality {
         }
     }
 
-    /// Locality and the share of reused non-zeros, `x_reuse`: 1 without any non-zero.
-    pub(super) fn of(rows: &Rows<'_>, sweep: &Sweep) -> (f64, Self) {
+    /// Locality and the share of reused non-zeros, `x_reuse`: 1 without any non-zero. `longest`: of the rows' lengths.
+    pub(super) fn of(rows: &Rows<'_>, sweep: &Sweep, longest: u64) -> (f64, Self) {
         let a = rows.a;
         let [reuse, single, double] = WARP.shares(rows, |sectors: &mut Sectors, piece: &Piece| {
             let [single, double] = sectors.count(&a.col_idx[piece.entries.clone()]);
@@ -70,6 +73,7 @@ impl Locality {
             team_steps: sweep.team_steps,
             warp_sectors: [single, double],
             multiprocessor_sectors,
+            loads: Some(Loads::of(rows, longest)),
         };
         (if rows.nnz() == 0 { 1.0 } else { reuse }, locality)
     }

@@ -8,6 +8,7 @@
 //!                         diagonals, blocks of each size                ../diagonals.rs, ../block_counts.rs
 //!                         sizes of BRO-ELL                              ../bro_ell_size.rs
 //! a sample of groups   -> sectors of x, x_reuse                         sample.rs, locality.rs
+//! a sample of loads    -> lines that a warp touches                     loads.rs
 //! ```
 //! What costs more than that is counted on the sample.
 
@@ -21,11 +22,13 @@ use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use sweep::{ROWS_AT_ONCE, Sweep};
 
+mod loads;
 mod locality;
 mod sample;
 mod sweep;
 mod team_steps;
 
+pub use loads::Loads;
 pub use locality::Locality;
 
 /// The structure of a matrix in numbers.
@@ -124,7 +127,7 @@ impl Features {
     fn of_swept(rows: &Rows<'_>, count: impl Fn(Range<usize>) + Sync) -> (Self, RowLengths) {
         let sweep = Sweep::of(rows, count);
         let (sell, lengths) = sell_sizes::sizes(rows.row_ptr());
-        let (x_reuse, locality) = Locality::of(rows, &sweep);
+        let (x_reuse, locality) = Locality::of(rows, &sweep, lengths.max());
         let bro_ell = BroEllShape::ALL.into_iter().zip(sweep.bro_ell).collect();
         let padded = PaddedSizes::new(sell, bro_ell);
         let known = Self::from_row_lengths(&lengths, rows.a.ncols as u64, sweep.bandwidth, x_reuse);
@@ -186,6 +189,11 @@ impl Features {
     pub fn blocks_of(&self, side: u32) -> Option<BlockCount> {
         let at = BLOCK_SIDES.iter().position(|known| *known == side)?;
         self.blocks.map(|blocks| blocks[at])
+    }
+
+    /// Lines that loads touch; `None` where they are not known: in records that are older than they.
+    pub fn loads(&self) -> Option<&Loads> {
+        self.locality.as_ref()?.loads.as_ref()
     }
 
     /// Mean row length, 0 without rows.

@@ -45,8 +45,8 @@ impl Sampling {
             return sums.map(|sum| sum as f64 / nnz as f64);
         }
         let mut drawn: Vec<(Piece, u32)> = Vec::with_capacity(self.pieces);
-        for piece in
-            (0..self.pieces).map(|draw| self.piece_of(rows, rows.entries().start + self.position(nnz, draw)))
+        for piece in (0..self.pieces)
+            .map(|draw| self.piece_of(rows, rows.entries().start + position(nnz, draw, self.pieces)))
         {
             match drawn.last_mut() {
                 Some((last, times)) if *last == piece => *times += 1,
@@ -83,14 +83,6 @@ impl Sampling {
         Some(all)
     }
 
-    /// A place in draw `draw`'s equal part of the non-zeros: somewhere in it, or a matrix whose rows repeat with the
-    /// same period would always show the same ones.
-    fn position(&self, nnz: usize, draw: usize) -> usize {
-        let at = |draw: usize| (draw as u128 * nnz as u128 / self.pieces as u128) as usize;
-        let (from, to) = (at(draw), at(draw + 1));
-        from + mix(draw as u64) as usize % (to - from).max(1)
-    }
-
     /// The piece that holds entry `at`.
     fn piece_of(&self, rows: &Rows<'_>, at: usize) -> Piece {
         let ptr = rows.a.row_ptr;
@@ -109,6 +101,14 @@ impl Sampling {
         let to_row = first + ptr[first..last].partition_point(|&p| (p as usize) < end);
         Piece { rows: from_row..to_row, entries: start..end }
     }
+}
+
+/// A place in the equal part of `nnz` non-zeros that draw `draw` of `draws` has: somewhere in it, or a matrix whose rows repeat with the
+/// same period would always show the same ones.
+pub(super) fn position(nnz: usize, draw: usize, draws: usize) -> usize {
+    let at = |draw: usize| (draw as u128 * nnz as u128 / draws as u128) as usize;
+    let (from, to) = (at(draw), at(draw + 1));
+    from + mix(draw as u64) as usize % (to - from).max(1)
 }
 
 pub(super) fn combined<const N: usize>(mut sums: [u64; N], more: [u64; N]) -> [u64; N] {

@@ -11,7 +11,8 @@
 //! |---|---|
 //! | rows, non-zeros, row lengths and all their statistics, where HYB cuts | exactly: as [`Features::of`] the rows alone |
 //! | `bandwidth` | the largest of its strips, exactly; counted from the diagonal of the whole matrix, so that rows of a band stay rows of a band |
-//! | `x_reuse`, sectors | mean of the strips', each non-zero counting the same; what the first row of a strip shares with the row above is not seen |
+//! | `x_reuse`, sectors, lines of loads | mean of the strips', each non-zero counting the same; what the first row of a strip shares with the row above is not seen |
+//! | lines of the heaviest warp | those of one strip's |
 //! | distances | exactly |
 //! | `team_steps` | sum of the strips': exactly if strips are multiples of 32 rows |
 //! | sizes of padded formats | sum of the strips': exactly if strips are multiples of the format's slices and windows |

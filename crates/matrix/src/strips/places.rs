@@ -1,12 +1,12 @@
 //! Locality of a growing block and its sizes in padded formats: sums over its strips.
 
-use crate::{Features, Locality, PaddedSizes, TeamBlocks, TileWork, TileWorks};
+use crate::{Features, Loads, Locality, PaddedSizes, TeamBlocks, TileWork, TileWorks};
 
 /// Sums over the strips of a block.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Places {
     padded: PaddedSizes,
-    /// Shares times the non-zeros of each strip.
+    /// Shares and lines times the non-zeros of each strip.
     locality: Locality,
     /// Tiles, as if a tile and a thread block began with each strip.
     pub(super) tiles: Option<TileWorks>,
@@ -42,14 +42,17 @@ impl Places {
         };
         weighted(&mut sums.warp_sectors, more.warp_sectors);
         weighted(&mut sums.multiprocessor_sectors, more.multiprocessor_sectors);
+        let before = if is_first { Some(Loads::default()) } else { sums.loads };
+        sums.loads = before.zip(more.loads).map(|(before, more)| before.followed_by(more.of_all(strip.nnz)));
     }
 
     /// Sums for a block with `nnz` non-zeros.
     pub(super) fn padded_and_locality(&self, nnz: u64) -> (PaddedSizes, Locality) {
         let share = |sum: f64| if nnz == 0 { 0.0 } else { sum / nnz as f64 };
-        let Locality { warp_sectors, multiprocessor_sectors, .. } = self.locality;
+        let Locality { warp_sectors, multiprocessor_sectors, loads, .. } = self.locality;
+        let loads = loads.map(|loads| loads.of_each(nnz));
         let [warp_sectors, multiprocessor_sectors] =
             [warp_sectors, multiprocessor_sectors].map(|sectors| sectors.map(share));
-        (self.padded.clone(), Locality { warp_sectors, multiprocessor_sectors, ..self.locality })
+        (self.padded.clone(), Locality { warp_sectors, multiprocessor_sectors, loads, ..self.locality })
     }
 }

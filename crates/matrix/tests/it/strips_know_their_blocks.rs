@@ -2,7 +2,9 @@
 
 use proptest::prelude::*;
 use sparsight_matrix::gallery::Recipe;
-use sparsight_matrix::{BroEllShape, Csr, Features, Locality, PaddedSizes, SellShape, StripDetail, Strips};
+use sparsight_matrix::{
+    BroEllShape, Csr, Features, Loads, Locality, PaddedSizes, SellShape, StripDetail, Strips,
+};
 use std::ops::Range;
 
 const DETAILS: [StripDetail; 2] = [StripDetail::RowLengths, StripDetail::All];
@@ -134,6 +136,17 @@ fn features_of_blocks_are_close_to_those_of_their_rows() {
                 for k in 0..2 {
                     near("warp", ours.warp_sectors[k], theirs.warp_sectors[k]);
                     near("multiprocessor", ours.multiprocessor_sectors[k], theirs.multiprocessor_sectors[k]);
+                    let (ours, theirs) = (ours.loads.unwrap(), theirs.loads.unwrap());
+                    let share = |lines: u64| lines as f64 / Loads::NNZ as f64;
+                    for team in 0..6 {
+                        near("lines of x", share(ours.x[k][team]), share(theirs.x[k][team]));
+                        // Two lines a non-zero at the most.
+                        near(
+                            "lines of rows",
+                            share(ours.rows[k][team]) / 2.0,
+                            share(theirs.rows[k][team]) / 2.0,
+                        );
+                    }
                 }
             }
         }

@@ -1,8 +1,8 @@
 //! The time that a product would take if a sum of physical terms were all: what learned models correct.
 //!
 //! ```text
-//! candidate, features, facts -> terms t_1 .. t_12, seconds        terms.rs
-//! b = x_1 t_1 + ... + x_12 t_12,  x >= 0                           fitted for each kernel, block size and value type
+//! candidate, features, facts -> terms t_1 .. t_15, seconds        terms.rs
+//! b = x_1 t_1 + ... + x_15 t_15,  x >= 0                           fitted for each kernel, block size and value type
 //! ```
 //! Trees and networks are constant beyond the matrices that they saw, and so are neighbours. Relative to b, a matrix ten times as
 //! large as the largest of them is predicted to take ten times as long and not the same time. x is the least sum of squares of
@@ -12,7 +12,7 @@ mod terms;
 
 pub use terms::Terms;
 pub(crate) use terms::{
-    KEPT_OF_L2, TERMS, bytes_per_s, fetched_bytes, launch_s, longest_and_turns, positive_or, reuse,
+    KEPT_OF_L2, Lookups, TERMS, bytes_per_s, fetched_bytes, launch_s, longest_and_turns, positive_or, reuse,
 };
 
 use crate::non_negative;

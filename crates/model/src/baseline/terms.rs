@@ -9,9 +9,12 @@
 //! | turns | the steps of all warps over the warps that the device holds, 1 ns each |
 //! | longest row | the steps of the longest row's team, 1 ns each |
 //! | thread blocks | the thread blocks over the multiprocessors, 1 ns each |
+//! | waves | strips of work (what the device does at once), begun ones counted whole, 1 ns each |
 //! | heaviest block | the steps of all warps of the thread block that has most of them, 1 ns each |
 //! | kept places | of each thread block its warps times the steps of its slowest warp, over the warps that the device holds, 1 ns each |
-//! | waves | strips of work (what the device does at once), begun ones counted whole, 1 ns each |
+//! | lookups | the lines that all loads of non-zeros touch, over the multiprocessors, 1 ns each |
+//! | lookups of a block | the steps of the thread block that has most of them, each with as many lines as one of the heaviest warp's, 1 ns each |
+//! | lookups of a warp | the lines that all loads of the warp with most non-zeros touch, 1 ns each |
 //!
 //! Steps and warps are those of 32 threads; a wave of 64 is two warps ([`DeviceFacts::warps_of_32`]), which step together.
 //!
@@ -19,10 +22,10 @@
 //! ([`Baseline`](super::Baseline)).
 
 use sparsight_kernels::{Candidate, DeviceFacts, WarpWork, compulsory_bytes, strip};
-use sparsight_matrix::{Features, Locality};
+use sparsight_matrix::{Features, Format, Loads, Locality};
 
 /// Number of terms.
-pub(crate) const TERMS: usize = 12;
+pub(crate) const TERMS: usize = 15;
 
 /// Bytes a second where the device's bandwidth was never measured. Chosen; any will do, since the same number
 /// stands in training and in prediction.
@@ -71,6 +74,39 @@ fn held(facts: &DeviceFacts) -> f64 {
     (f64::from(facts.multiprocessors) * f64::from(facts.warps_of_32())).max(1.0)
 }
 
+/// Lines of 128 bytes that loads of non-zeros touch: of x, and where teams of threads go along rows of CSR those of its columns and
+/// values too, which other formats and kernels read one after the other. A lookup is one line of one load; a multiprocessor does one a
+/// cycle. Where threads are given to non-zeros, and for the vendor's routines, a load is of 32 neighbouring non-zeros of a row.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Lookups {
+    /// Lines a non-zero.
+    pub(crate) share: f64,
+    /// Lines of all loads of the warp with most non-zeros.
+    pub(crate) heaviest: f64,
+    /// Lines of one of its loads.
+    pub(crate) a_load: f64,
+}
+
+impl Lookups {
+    /// Zeros where the features do not hold them.
+    pub(crate) fn of(candidate: &Candidate, f: &Features) -> Self {
+        let Some(loads) = f.loads() else { return Self::default() };
+        let threads = candidate.kernel.threads_per_row();
+        let [of_vectors, of_values] = [candidate.dtype, candidate.dtype.of_values()].map(Locality::sector);
+        let team = Locality::team(threads.unwrap_or(32));
+        let along_rows = threads.is_some() && candidate.kernel.format() == Format::csr();
+        let lines = |of_x: &[[u64; 6]; 2], of_rows: &[[u64; 6]; 2]| {
+            (of_x[of_vectors][team] + if along_rows { of_rows[of_values][team] } else { 0 }) as f64
+        };
+        let heaviest = lines(&loads.heaviest_x, &loads.heaviest_rows);
+        Self {
+            share: lines(&loads.x, &loads.rows) / Loads::NNZ as f64,
+            heaviest,
+            a_load: heaviest / (loads.heaviest_steps[team].max(1)) as f64,
+        }
+    }
+}
+
 /// Seconds by term, of one candidate on one matrix; none negative. What needs the features' locality is 0 without it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Terms(pub(crate) [f64; TERMS]);
@@ -89,7 +125,9 @@ impl Terms {
         let work = candidate.kernel.warp_work(candidate.block, f);
         let [longest, turns] = longest_and_turns(work, facts);
         let [heaviest, kept] = work.map_or([0.0; 2], |work| [work.heaviest, work.kept / held(facts)]);
-        let blocks = kernel.thread_blocks(candidate.block, f) / f64::from(facts.multiprocessors.max(1));
+        let lookups = Lookups::of(candidate, f);
+        let multiprocessors = f64::from(facts.multiprocessors.max(1));
+        let blocks = kernel.thread_blocks(candidate.block, f) / multiprocessors;
         let work = kernel.unit().count(f.nrows, f.nnz) as f64;
         let waves = (work / strip(kernel, facts).size as f64).ceil();
         Self([
@@ -105,11 +143,54 @@ impl Terms {
             STEP_S * waves,
             STEP_S * heaviest,
             STEP_S * kept,
+            STEP_S * nnz * lookups.share / multiprocessors,
+            STEP_S * heaviest * lookups.a_load,
+            STEP_S * lookups.heaviest,
         ])
     }
 
     /// Launch and compulsory bytes, seconds; positive.
     pub(crate) fn streamed_s(&self) -> f64 {
         self.0[0] + self.0[1]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sparsight_matrix::Dtype;
+
+    #[test]
+    fn lookups_are_of_x_and_along_rows_of_csr_of_their_entries_too() {
+        let teams = |first: u64| std::array::from_fn(|team| first >> team);
+        let loads = Loads {
+            x: [teams(512), teams(1024)],
+            rows: [teams(256), teams(512)],
+            heaviest_x: [teams(3200), teams(6400)],
+            heaviest_rows: [teams(1600), teams(3200)],
+            heaviest_steps: teams(320),
+        };
+        let locality = Some(Locality { loads: Some(loads), ..Locality::default() });
+        let features = Features { locality, ..Features::default() };
+        let of = |id: &str| {
+            let Lookups { share, heaviest, a_load } = Lookups::of(&id.parse().unwrap(), &features);
+            [share, heaviest, a_load]
+        };
+        // One thread a row in SELL; in CSR with 256 / 1,024 lines of columns and values a non-zero more.
+        assert_eq!(of("sell/c32/s1/b256/f32"), [0.5, 3200.0, 10.0]);
+        assert_eq!(of("csr-scalar/b256/f32"), [0.75, 4800.0, 15.0]);
+        assert_eq!(of("csr-vector/t4/b256/f64"), [0.375, 2400.0, 30.0]);
+        // Values of mixed precision are in f32, vectors in f64.
+        let mixed = Candidate { dtype: Dtype::Mixed, ..("csr-scalar/b256/f64").parse().unwrap() };
+        assert!((Lookups::of(&mixed, &features).share - 1.25).abs() < 1e-12);
+        // Threads are given to non-zeros: a load is of 32 of a row.
+        assert_eq!(of("coo/b256/f32"), [16.0 / 1024.0, 100.0, 10.0]);
+    }
+
+    #[test]
+    fn features_without_lines_of_loads_have_no_lookups() {
+        let features = Features { locality: Some(Locality::default()), ..Features::default() };
+        let lookups = Lookups::of(&"csr-scalar/b256/f32".parse().unwrap(), &features);
+        assert_eq!([lookups.share, lookups.heaviest, lookups.a_load], [0.0; 3]);
     }
 }

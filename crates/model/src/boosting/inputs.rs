@@ -11,14 +11,16 @@
 //! Density: rows, columns and non-zeros are there.
 
 use crate::Term;
-use crate::baseline::{TERMS, Terms, bytes_per_s, fetched_bytes, launch_s, longest_and_turns, reuse};
+use crate::baseline::{
+    Lookups, TERMS, Terms, bytes_per_s, fetched_bytes, launch_s, longest_and_turns, reuse,
+};
 use sparsight_kernels::{Candidate, DeviceFacts, Kernel, compulsory_bytes, strip};
 use sparsight_matrix::{Dtype, Features, Locality};
 
 /// Inputs that differ between the block sizes of a kernel.
 pub(super) const BLOCK_INPUTS: usize = 2 + TERMS;
 /// Inputs that differ between kernels.
-const KERNEL_INPUTS: usize = 13;
+const KERNEL_INPUTS: usize = 15;
 /// Inputs that all candidates of one value type share.
 const MATRIX_INPUTS: usize = 28;
 /// Inputs that tell the kernels of a family apart.
@@ -43,6 +45,9 @@ pub(super) const INPUTS: [(&str, &str); COUNT] = [
     ("waves / b", ""),
     ("heaviest block / b", ""),
     ("kept places / b", ""),
+    ("lookups / b", ""),
+    ("lookups of a block / b", ""),
+    ("lookups of a warp / b", ""),
     ("compulsory bytes", "B"),
     ("working set / L2", ""),
     ("streamed / launch", ""),
@@ -56,6 +61,8 @@ pub(super) const INPUTS: [(&str, &str); COUNT] = [
     ("turns / streamed", "1/s"),
     ("fetched by warps / streamed", ""),
     ("fetched by multiprocessors / streamed", ""),
+    ("lines a non-zero", ""),
+    ("lines a load of the heaviest warp", ""),
     ("bytes a value", "B"),
     ("rows", ""),
     ("columns", ""),
@@ -123,8 +130,9 @@ pub(crate) struct Matrix<'f> {
 }
 
 impl<'f> Matrix<'f> {
-    /// `None` for features without locality.
+    /// `None` for features without locality or lines of loads.
     pub(crate) fn of(features: &'f Features, dtype: Dtype, facts: &DeviceFacts) -> Option<Self> {
+        features.loads()?;
         let locality = features.locality.as_ref()?;
         let quantities = shared(features, locality, dtype, facts);
         Some(Self { features, locality, dtype, quantities, inputs: quantities.map(Quantity::input) })
@@ -147,7 +155,7 @@ impl<'f> Matrix<'f> {
         all
     }
 
-    /// Inputs that all candidates share, then those that each of `kernels` adds, whatever its block size: 28 numbers and 13 a kernel.
+    /// Inputs that all candidates share, then those that each of `kernels` adds, whatever its block size: 28 numbers and 15 a kernel.
     pub(crate) fn side_by_side(
         &self,
         kernels: impl IntoIterator<Item = Kernel>,
@@ -224,6 +232,7 @@ impl<'f> Matrix<'f> {
         let steps = work_of_warps.map_or(nnz / WARP, |work| work.steps);
         let [longest, turns] = longest_and_turns(work_of_warps, facts);
         let sector = Locality::sector(self.dtype);
+        let lookups = Lookups::of(candidate, f);
         let fetched = |share: f64| over(fetched_bytes(nnz, share), bytes_per_s(facts) * streamed);
         [
             Value(bytes),
@@ -239,6 +248,8 @@ impl<'f> Matrix<'f> {
             Value(turns / streamed),
             fetched(l.warp_sectors[sector]),
             fetched(l.multiprocessor_sectors[sector]),
+            Value(lookups.share),
+            Value(lookups.a_load),
         ]
     }
 }

@@ -57,7 +57,7 @@ impl Compared {
         all.iter().map(|compared| compared.blocks.len()).sum()
     }
 
-    /// Inputs of the trees; `None` for features without locality.
+    /// Inputs of the trees; `None` for features without locality or lines of loads.
     pub(super) fn inputs(
         all: &[Self],
         features: &Features,

@@ -45,7 +45,7 @@ impl<L: Learner> LearnedPredictor<'_, L> {
         let Some((kernel, learned)) = self.learned(first) else {
             return blocks.iter().map(|candidate| Err(Self::not_fitted(candidate))).collect();
         };
-        if features.locality.is_none() {
+        if features.loads().is_none() {
             return vec![Err(PredictError::NoLocality { model: L::NAME }); blocks.len()];
         }
         // Neither looks at the block size.

@@ -56,7 +56,7 @@ const REAL: f64 = 2.0;
 impl LearningSample<'_> {
     /// Returns whether the time is a positive number and the features hold all that methods look at.
     pub(crate) fn is_usable(&self) -> bool {
-        self.time.0.is_finite() && self.time.0 > 0.0 && self.features.locality.is_some()
+        self.time.0.is_finite() && self.time.0 > 0.0 && self.features.loads().is_some()
     }
 
     /// Weight in learning: `sqrt(best

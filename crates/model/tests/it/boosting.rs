@@ -2,7 +2,7 @@
 
 use crate::made_up::{ell_alone, located, refused_with};
 use sparsight_kernels::{Candidate, DeviceFacts, Kernel, catalogue, compulsory_bytes};
-use sparsight_matrix::{Bytes, Dtype, Features, HybSplit, Locality, RowLengths, Seconds};
+use sparsight_matrix::{Bytes, Dtype, Features, HybSplit, Loads, Locality, RowLengths, Seconds};
 use sparsight_model::{
     BoostingModel, BoostingPredictor, LearnedKernel, LearningSample, MIN_MATRICES, Model, Origin,
     PredictError, Storable,
@@ -185,16 +185,20 @@ fn a_kernel_that_was_measured_with_another_block_size_alone_has_no_network() {
     assert!(!terms.iter().any(|term| term.name == "factor of the network"));
 }
 
+fn without_loads(locality: Locality) -> Locality {
+    Locality { loads: None, ..locality }
+}
+
 #[test]
-fn features_without_locality_are_left_out_of_training_and_refused() {
+fn features_without_locality_or_lines_of_loads_are_left_out_of_training_and_refused() {
     let mut some = corpus(30);
     let model = fit(&some).unwrap();
-    for (_, features) in &mut some[..8] {
-        features.locality = None;
+    for (at, (_, features)) in some.iter_mut().enumerate().take(8) {
+        features.locality = features.locality.take().filter(|_| at % 2 == 0).map(without_loads);
     }
     assert_eq!(fit(&some).unwrap().matrices(), 22, "8 are left out");
     for (_, features) in &mut some {
-        features.locality = None;
+        features.locality = features.locality.take().map(without_loads);
     }
     assert!(matches!(fit(&some), Err(PredictError::TooFewMatrices { got: 0, .. })));
     let facts = facts();
@@ -266,6 +270,13 @@ fn every_prediction_is_a_positive_finite_number_whatever_the_features() {
                                 team_steps: [length; 6],
                                 warp_sectors: [number; 2],
                                 multiprocessor_sectors: [number; 2],
+                                loads: Some(Loads {
+                                    x: [[length; 6]; 2],
+                                    rows: [[nnz; 6]; 2],
+                                    heaviest_x: [[length; 6]; 2],
+                                    heaviest_rows: [[nnz; 6]; 2],
+                                    heaviest_steps: [nrows; 6],
+                                }),
                             }),
                             ..Features::default()
                         };

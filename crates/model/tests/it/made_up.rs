@@ -7,7 +7,7 @@ use sparsight_kernels::{
     BenchmarkMatrix, Candidate, DeviceFacts, DeviceKind, Kernel, Placement, RowLengthDistribution, StripRule,
     StripUnit, strip,
 };
-use sparsight_matrix::{Bytes, Dtype, Features, HybSplit, Locality, RowLengths, Seconds};
+use sparsight_matrix::{Bytes, Dtype, Features, HybSplit, Loads, Locality, RowLengths, Seconds};
 use sparsight_model::{LearningSample, Observation};
 use std::fmt::Debug;
 
@@ -83,6 +83,7 @@ pub fn located(mut features: Features) -> Features {
         team_steps,
         warp_sectors: sectors,
         multiprocessor_sectors: sectors,
+        loads: Some(Loads::default()),
     };
     features.locality = Some(locality);
     features

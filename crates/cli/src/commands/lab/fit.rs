@@ -65,7 +65,7 @@ impl Fit {
             &context.printer,
         )?;
         let older: BTreeSet<&str> =
-            corpus.iter().filter(|r| r.features.locality.is_none()).map(|r| r.matrix.as_str()).collect();
+            corpus.iter().filter(|r| r.features.loads().is_none()).map(|r| r.matrix.as_str()).collect();
         let older = older.intersection(&names).count();
         let answer = FitAnswer::of(self.folder.clone(), &fitted)?;
         context.printer.answer(&answer, || print(&answer, &fitted.models, older, &context.printer))?;
@@ -95,8 +95,10 @@ fn print(answer: &FitAnswer, models: &Models, older: usize, out: &Printer) -> Re
     out.line(format_args!("intervals from {from}"))?;
     if older > 0 {
         out.line(format_args!(
-            "learned models leave {} out: recorded before features said where the non-zeros lie",
-            matrices(older)
+            "learned models leave {} out: recorded before features said where the non-zeros lie and what loads touch; \
+             `sparsight lab measure MATRIX... --features-only -o {}` adds that",
+            matrices(older),
+            answer.folder.display()
         ))?;
     }
     for LearnedErrors { model, matrices: count, held_out, .. } in &answer.learned {
