@@ -139,9 +139,14 @@ fn advice_begins_with_what_to_use() {
     }
     let few = ["advise", "gallery:fem,n=20", "--device", "nvidia-h200", "--iterations", "2"];
     let out = run(dir.path(), &few);
-    // Which of the two it is depends on whether another format is as good.
-    let stays = ["\nStay with CSR: csr-", "\nCSR is as good as anything: csr-"];
-    assert!(stays.iter().any(|words| out.contains(words)) && !out.contains("is is"), "{out}");
+    let answer = json(dir.path(), &[&few[..], &["--all"]].concat());
+    let equal = answer["verdict"]["equal"].as_array().unwrap();
+    let is_csr = |id: &serde_json::Value| {
+        let one = answer["candidates"].as_array().unwrap().iter().find(|one| &one["id"] == id);
+        one.unwrap()["format"] == "csr"
+    };
+    let words = if equal.iter().all(is_csr) { "Stay with CSR" } else { "CSR is as good as anything" };
+    assert!(out.contains(&format!("\n{words}: csr-")) && !out.contains("is is"), "{out}");
     assert!(!out.contains("sooner ready"), "conversion is not recommended: {out}");
     assert_eq!(json(dir.path(), &few)["verdict"]["gains_nothing"], true);
 }

@@ -8,7 +8,7 @@
 //! step), so that scattered loads take their time even where all of x is in its cache.
 
 use super::Rows;
-use super::sample::position;
+use super::sample::{combined, position};
 use super::sweep::ROWS_AT_ONCE;
 use super::team_steps::WARP;
 use rayon::prelude::*;
@@ -110,10 +110,10 @@ impl Loads {
         let (mut of_x, mut of_rows) = ([0; 2], [0; 2]);
         for k in 0..looked {
             let load = Load::of(rows, first, (k * steps / looked) as usize, team);
-            of_x = added(of_x, load.x);
-            of_rows = added(of_rows, load.rows);
+            of_x = combined(of_x, load.x.map(u64::from));
+            of_rows = combined(of_rows, load.rows.map(u64::from));
         }
-        let of_all = |lines: u32| (f64::from(lines) * steps as f64 / looked.max(1) as f64).round() as u64;
+        let of_all = |lines: u64| (lines as f64 * steps as f64 / looked.max(1) as f64).round() as u64;
         for kind in 0..2 {
             self.heaviest_x[kind][team] = of_all(of_x[kind]);
             self.heaviest_rows[kind][team] = of_all(of_rows[kind]);
@@ -123,7 +123,7 @@ impl Loads {
 
     fn sum(self, other: Self) -> Self {
         let both = |a: [[u64; TEAMS]; 2], b: [[u64; TEAMS]; 2]| {
-            std::array::from_fn(|kind| std::array::from_fn(|team| a[kind][team] + b[kind][team]))
+            std::array::from_fn(|kind| combined(a[kind], b[kind]))
         };
         Self { x: both(self.x, other.x), rows: both(self.rows, other.rows), ..self }
     }
@@ -156,10 +156,6 @@ impl Loads {
         }
         joined
     }
-}
-
-fn added([a, b]: [u32; 2], [c, d]: [u32; 2]) -> [u32; 2] {
-    [a + c, b + d]
 }
 
 /// What a warp loads in one step.
@@ -232,7 +228,7 @@ mod tests {
     fn rows_that_lie_apart_touch_a_line_a_thread_and_dense_rows_few() {
         // 64 rows of 256 non-zeros: row i has columns 4096 i to 4096 i + 255.
         let apart = of(&[256; 64], |row, k| (4096 * row + k) as u32);
-        // A thread a row: 32 lines a load. 32 threads a row: one line of f32, two of f64.
+        // One thread a row: a load touches 32 lines. 32 threads a row: one line in f32, two in f64.
         assert_eq!((apart.x[0][0], apart.x[1][0]), (1024, 1024));
         assert_eq!((apart.x[0][5], apart.x[1][5]), (32, 64));
         assert_eq!((apart.rows[0][0], apart.rows[1][0]), (2048, 2048));
@@ -243,7 +239,7 @@ mod tests {
             (256 * 32, 64 * 8, 16)
         );
         assert_eq!((apart.heaviest_rows[0][0], apart.heaviest_rows[1][5]), (256 * 64, 8 * 3));
-        // All rows have the same columns: a thread a row loads one entry of x.
+        // All rows have the same columns: with one thread a row a load touches one line of x.
         let same = of(&[256; 64], |_, k| k as u32);
         assert_eq!((same.x[0][0], same.x[0][5]), (32, 32));
     }

@@ -198,14 +198,17 @@ fn features_without_locality_or_lines_of_loads_are_left_out_of_training_and_refu
         features.locality = features.locality.take().filter(|_| at % 2 == 0);
     }
     assert_eq!(fit(&some).unwrap().matrices(), 22, "8 are left out");
-    for (_, features) in &mut some {
-        features.locality = Some(Locality::default());
-    }
-    assert!(matches!(fit(&some), Err(PredictError::TooFewMatrices { got: 0, .. })));
     let facts = facts();
     let predictor = BoostingPredictor { model: &model, facts: &facts };
-    let error = predictor.predict(&crate::made_up::candidate(Kernel::known("ell")), &some[0].1).unwrap_err();
-    assert_eq!(error, PredictError::NoLocality { model: "boosting" });
+    for locality in [None, Some(Locality::default())] {
+        for (_, features) in &mut some {
+            features.locality.clone_from(&locality);
+        }
+        assert!(matches!(fit(&some), Err(PredictError::TooFewMatrices { got: 0, .. })));
+        let ell = crate::made_up::candidate(Kernel::known("ell"));
+        let error = predictor.predict(&ell, &some[0].1).unwrap_err();
+        assert_eq!(error, PredictError::NoLocality { model: "boosting" });
+    }
 }
 
 #[test]
