@@ -83,6 +83,28 @@ pub struct DeviceFacts {
     pub upload_bytes_per_s: Option<f64>,
 }
 
+impl DeviceFacts {
+    /// A CUDA device of which nothing is known but these: thread blocks of up to 1,024 threads, sizes of 0, nothing measured.
+    pub fn of_gpu(name: &str, multiprocessors: u32, threads_per_multiprocessor: u32) -> Self {
+        Self {
+            name: name.to_owned(),
+            kind: DeviceKind::Cuda,
+            multiprocessors,
+            warps_per_multiprocessor: threads_per_multiprocessor / 32,
+            threads_per_multiprocessor,
+            max_threads_per_block: Some(1024),
+            l2_bytes: Bytes(0),
+            memory_bytes: Bytes(0),
+            compute_capability: None,
+            driver: String::new(),
+            copy_bytes_per_s: 0.0,
+            launch_s: Seconds(0.0),
+            small_product_s: None,
+            upload_bytes_per_s: None,
+        }
+    }
+}
+
 /// What every product costs on a machine, however small its matrix is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LaunchCost {
@@ -196,21 +218,12 @@ mod tests {
     use super::*;
 
     fn facts(kind: DeviceKind, warps: u32, threads: u32, major: u32) -> DeviceFacts {
+        let compute_capability = Some((major, 0));
         DeviceFacts {
-            name: "made up".to_owned(),
             kind,
-            multiprocessors: 100,
             warps_per_multiprocessor: warps,
-            threads_per_multiprocessor: threads,
-            max_threads_per_block: Some(1024),
-            l2_bytes: Bytes(0),
-            memory_bytes: Bytes(0),
-            compute_capability: Some((major, 0)),
-            driver: String::new(),
-            copy_bytes_per_s: 0.0,
-            launch_s: Seconds(0.0),
-            small_product_s: None,
-            upload_bytes_per_s: None,
+            compute_capability,
+            ..DeviceFacts::of_gpu("made up", 100, threads)
         }
     }
 

@@ -222,20 +222,12 @@ mod tests {
 
     fn facts(multiprocessors: u32, copy: f64, l2: u64, launch: f64) -> DeviceFacts {
         DeviceFacts {
-            name: "made up".to_owned(),
-            kind: DeviceKind::Cuda,
-            multiprocessors,
-            warps_per_multiprocessor: 64,
-            threads_per_multiprocessor: 2048,
-            max_threads_per_block: Some(1024),
             l2_bytes: Bytes(l2),
             memory_bytes: Bytes(1 << 36),
             compute_capability: Some((9, 0)),
-            driver: String::new(),
             copy_bytes_per_s: copy,
             launch_s: Seconds(launch),
-            small_product_s: None,
-            upload_bytes_per_s: None,
+            ..DeviceFacts::of_gpu("made up", multiprocessors, 2048)
         }
     }
 

@@ -58,17 +58,23 @@ def python(program, fake_driver, cache, **more):
     return ran.stdout, ran.stderr
 
 
-def test_without_nvrtc_it_is_said_where_it_was_looked_for_and_how_to_get_it(fake_driver, tmp_path):
-    said, _ = python(
-        """
+def refusal_of(call, before=""):
+    """A program that prints why a call with a matrix A is refused."""
+    return f"""
         A = sparsight.gallery("stencil2d,n=30")
+        {before}
         try:
-            sparsight.plan(A, device="nvidia-h200").prepare("cuda:0")
+            {call}
         except sparsight.NoGpu as error:
             print(error.args[0], "/", error.hint)
         except sparsight.SparsightError as error:
             print("not the kind", repr(error))
-        """,
+        """
+
+
+def test_without_nvrtc_it_is_said_where_it_was_looked_for_and_how_to_get_it(fake_driver, tmp_path):
+    said, _ = python(
+        refusal_of('sparsight.plan(A, device="nvidia-h200").prepare("cuda:0")'),
         fake_driver,
         tmp_path,
     )
@@ -78,16 +84,7 @@ def test_without_nvrtc_it_is_said_where_it_was_looked_for_and_how_to_get_it(fake
 
 def test_a_gpu_without_a_profile_is_calibrated_when_it_is_named(fake_driver, tmp_path):
     said, warned = python(
-        """
-        A = sparsight.gallery("stencil2d,n=30")
-        print(sparsight.advise(A).device["profile"])
-        try:
-            sparsight.advise(A, device="cuda:0")
-        except sparsight.NoGpu as error:
-            print(error.args[0], "/", error.hint)
-        except sparsight.SparsightError as error:
-            print("not the kind", repr(error))
-        """,
+        refusal_of('sparsight.advise(A, device="cuda:0")', before='print(sparsight.advise(A).device["profile"])'),
         fake_driver,
         tmp_path,
     )

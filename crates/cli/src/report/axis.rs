@@ -7,6 +7,13 @@ pub(super) fn range(values: impl IntoIterator<Item = f64>) -> (f64, f64) {
     values.into_iter().fold((f64::INFINITY, 0.0), |(low, high), value| (low.min(value), high.max(value)))
 }
 
+/// A picture with axes: its height, the left and right end of the horizontal one, and the bottom and top of the other.
+pub(super) struct Frame {
+    pub(super) height: f64,
+    pub(super) x: (f64, f64),
+    pub(super) y: (f64, f64),
+}
+
 /// Range of values between two places of a picture.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Axis {

@@ -1,6 +1,6 @@
 //! Panel of the break-even: time of all products, conversion and upload included, over their number.
 
-use super::axis::{Axis, range};
+use super::axis::{Axis, Frame, range};
 use super::labels::Labels;
 use super::reported::{ReportedAdvice, ReportedCandidate};
 use super::roles::{Roles, name};
@@ -8,12 +8,8 @@ use super::{Panel, remark};
 use crate::svg::{Anchor, Svg, WIDTH, inside};
 use crate::text::counted;
 
-const HEIGHT: f64 = 268.0;
-const TOP: f64 = 20.0;
-const BOTTOM: f64 = HEIGHT - 36.0;
-const LEFT: f64 = 52.0;
-/// Right edge of the lines; their names follow.
-const RIGHT: f64 = WIDTH - 112.0;
+/// The names of the lines stand right of it.
+const FRAME: Frame = Frame { height: 268.0, x: (52.0, WIDTH - 112.0), y: (268.0 - 36.0, 20.0) };
 /// Products that are always shown. Chosen: three powers of ten.
 const LEAST: f64 = 1e3;
 /// Largest number of products: beyond it all lines are parallel. Chosen.
@@ -40,19 +36,19 @@ pub(super) fn panel(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<Panel>
     let even = best.pays_off_after.filter(|&products| products > 0);
     let asked = advice.products;
     let far = even.into_iter().chain(asked).map(|products| 30.0 * products as f64).fold(LEAST, f64::max);
-    let x = Axis { values: (1.0, far.min(MOST)), places: (LEFT, RIGHT) };
+    let x = Axis { values: (1.0, far.min(MOST)), places: FRAME.x };
     let times = lines.iter().flat_map(|(one, ..)| [1.0, x.values.1].map(|products| in_all(one, products)));
     let (least, most) = range(times);
-    let y = Axis { values: (least / 1.5, most * 1.5), places: (BOTTOM, TOP) };
+    let y = Axis { values: (least / 1.5, most * 1.5), places: FRAME.y };
 
-    let mut svg = Svg::new(HEIGHT);
+    let mut svg = Svg::new(FRAME.height);
     x.draw_grid(&y, &mut svg, ["", "s"], "products");
     let mut labels = Labels::default();
     let mut mark = |svg: &mut Svg, products: u64, class: &str, text: &str| {
         let at = x.at(products as f64);
-        svg.line(class, (at, TOP), (at, BOTTOM));
-        let place = (inside(at, text), TOP - 6.0);
-        labels.place(svg, "note", place, Anchor::Middle, text, (12.0, TOP - 6.0));
+        svg.line(class, (at, FRAME.y.1), (at, FRAME.y.0));
+        let place = (inside(at, text), FRAME.y.1 - 6.0);
+        labels.place(svg, "note", place, Anchor::Middle, text, (12.0, FRAME.y.1 - 6.0));
     };
     if let Some(products) = even.filter(|&products| (products as f64) < MOST) {
         mark(&mut svg, products, "mark", &format!("pays from {} on", counted(products, "product")));
@@ -69,7 +65,7 @@ pub(super) fn panel(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<Panel>
     let mut names = Labels::default();
     for (one, role, class) in lines.iter().rev() {
         let at = y.at(in_all(one, x.values.1)) + 4.0;
-        names.place(&mut svg, class, (RIGHT + 6.0, at), Anchor::Start, role, (TOP, BOTTOM));
+        names.place(&mut svg, class, (FRAME.x.1 + 6.0, at), Anchor::Start, role, (FRAME.y.1, FRAME.y.0));
     }
     let mut body = svg.finish("time in all against the number of products");
     let named: Vec<String> =

@@ -1,6 +1,6 @@
 //! Panel of the roofline: achieved memory rate over the bytes that a product cannot avoid moving.
 
-use super::axis::{Axis, range};
+use super::axis::{Axis, Frame, range};
 use super::labels::Labels;
 use super::reported::{ReportedAdvice, ReportedCandidate, ReportedTime};
 use super::roles::{Roles, best_of_each_kernel, name};
@@ -9,11 +9,7 @@ use crate::svg::{Anchor, Svg, WIDTH, inside, text_width};
 use crate::text::percent;
 use sparsight::matrix::Bytes;
 
-const HEIGHT: f64 = 344.0;
-const TOP: f64 = 24.0;
-const BOTTOM: f64 = HEIGHT - 36.0;
-const LEFT: f64 = 66.0;
-const RIGHT: f64 = WIDTH - 8.0;
+const FRAME: Frame = Frame { height: 344.0, x: (66.0, WIDTH - 8.0), y: (344.0 - 36.0, 24.0) };
 /// Largest ratio of the sizes of cache and matrix for which the cache is shown. Chosen: three powers of ten.
 const FAR: f64 = 1e3;
 
@@ -35,19 +31,19 @@ pub(super) fn panel(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<Panel>
         .map(|cache| cache.0 as f64)
         .filter(|cache| fewest / FAR < *cache && *cache < most * FAR);
     let (fewest, most) = range([fewest, most].into_iter().chain(cache));
-    let x = Axis { values: (fewest / 4.0, most * 4.0), places: (LEFT, RIGHT) };
+    let x = Axis { values: (fewest / 4.0, most * 4.0), places: FRAME.x };
     let rates = named.iter().flat_map(|((_, bytes, time), ..)| [bytes / time.low.0, bytes / time.high.0]);
     let (slowest, fastest) = range(rates.chain(within(advice, x.values.1)));
-    let y = Axis { values: (slowest / 3.0, fastest * 3.0), places: (BOTTOM, TOP) };
+    let y = Axis { values: (slowest / 3.0, fastest * 3.0), places: FRAME.y };
 
-    let mut svg = Svg::new(HEIGHT);
+    let mut svg = Svg::new(FRAME.height);
     x.draw_grid(&y, &mut svg, ["B", "B/s"], "bytes that a product cannot avoid moving");
     let mut labels = Labels::default();
     if let Some(cache) = cache {
-        svg.line("mark", (x.at(cache), TOP), (x.at(cache), BOTTOM));
+        svg.line("mark", (x.at(cache), FRAME.y.1), (x.at(cache), FRAME.y.0));
         let text = format!("cache {}", Bytes(cache as u64));
-        let at = (inside(x.at(cache), &text), TOP - 8.0);
-        labels.place(&mut svg, "note", at, Anchor::Middle, &text, (0.0, TOP));
+        let at = (inside(x.at(cache), &text), FRAME.y.1 - 8.0);
+        labels.place(&mut svg, "note", at, Anchor::Middle, &text, (0.0, FRAME.y.1));
     }
     roof(advice, (&x, &y), &mut svg, &mut labels);
     for (one, bytes, time) in &points {
@@ -73,9 +69,16 @@ pub(super) fn panel(advice: &ReportedAdvice, roles: &Roles<'_>) -> Option<Panel>
         }
         // Away from the others, if there is room.
         let width = text_width(role) + 10.0;
-        let to_the_right = if at > middle { at + width < RIGHT } else { at - width < LEFT };
+        let to_the_right = if at > middle { at + width < FRAME.x.1 } else { at - width < FRAME.x.0 };
         let (beside, anchor) = if to_the_right { (at + 9.0, Anchor::Start) } else { (at - 9.0, Anchor::End) };
-        labels.place(&mut svg, class, (beside, height + 4.0), anchor, role, (TOP + 12.0, BOTTOM - 4.0));
+        labels.place(
+            &mut svg,
+            class,
+            (beside, height + 4.0),
+            anchor,
+            role,
+            (FRAME.y.1 + 12.0, FRAME.y.0 - 4.0),
+        );
     }
     let mut body = svg.finish("bytes moved in a second against bytes moved");
     body += &remark(&caption(advice, roles));
@@ -99,23 +102,23 @@ fn roof(advice: &ReportedAdvice, (x, y): (&Axis, &Axis), svg: &mut Svg, labels: 
     if within(to) >= copy {
         let text = format!("copy rate {}", rate(copy));
         let above = y.at(copy) - 6.0;
-        labels.place(svg, "note", (RIGHT - 2.0, above), Anchor::End, &text, (TOP + 10.0, above));
+        labels.place(svg, "note", (FRAME.x.1 - 2.0, above), Anchor::End, &text, (FRAME.y.1 + 10.0, above));
     }
     // Where the slope is, if there is one.
     let Some(launch) = advice.device.launch() else { return };
     let (low, high) = ((y.values.0 * launch.0).max(from), (copy * launch.0).min(to));
     if within(to) >= copy {
-        labels.keep_off([x.at(high), y.at(copy) - 4.0, RIGHT, y.at(copy) + 4.0]);
+        labels.keep_off([x.at(high), y.at(copy) - 4.0, FRAME.x.1, y.at(copy) + 4.0]);
     }
     if high / low > 4.0 {
         let middle = (low * high).sqrt();
         let (at, height, text) = (x.at(middle), y.at(middle / launch.0), format!("launch {launch}"));
-        let (at, height, anchor) = if at + 10.0 + text_width(&text) < RIGHT {
+        let (at, height, anchor) = if at + 10.0 + text_width(&text) < FRAME.x.1 {
             (at + 8.0, height + 14.0, Anchor::Start)
         } else {
             (at - 8.0, height - 2.0, Anchor::End)
         };
-        labels.place(svg, "note", (at, height), anchor, &text, (TOP + 10.0, BOTTOM - 4.0));
+        labels.place(svg, "note", (at, height), anchor, &text, (FRAME.y.1 + 10.0, FRAME.y.0 - 4.0));
     }
 }
 

@@ -1,6 +1,6 @@
 //! Panel of the row lengths, beside the numbers of threads that may share a row.
 
-use super::axis::Axis;
+use super::axis::{Axis, Frame};
 use super::labels::Labels;
 use super::reported::ReportedAdvice;
 use super::roles::Roles;
@@ -11,11 +11,7 @@ use sparsight::answer::MatrixSummary;
 use sparsight::matrix::LengthBin;
 use std::collections::BTreeSet;
 
-const HEIGHT: f64 = 268.0;
-const TOP: f64 = 38.0;
-const BOTTOM: f64 = HEIGHT - 36.0;
-const LEFT: f64 = 40.0;
-const RIGHT: f64 = WIDTH - 6.0;
+const FRAME: Frame = Frame { height: 268.0, x: (40.0, WIDTH - 6.0), y: (268.0 - 36.0, 38.0) };
 /// Width of the bar of the rows without non-zeros, left of the axis.
 const EMPTY: f64 = 16.0;
 /// Lower end of the axis: half a row, so that a single row has a bar.
@@ -57,48 +53,53 @@ pub(super) const TITLE: &str = "Row lengths";
 pub(super) fn picture(lengths: &[LengthBin], teams: &Teams) -> Option<Svg> {
     let most = lengths.iter().map(|bin| bin.rows).max()?;
     let has_empty = lengths[0].from == 0;
-    let begin = if has_empty { LEFT + EMPTY + 8.0 } else { LEFT };
+    let begin = if has_empty { FRAME.x.0 + EMPTY + 8.0 } else { FRAME.x.0 };
     let longest = lengths.last().map_or(0, |bin| bin.to).max(teams.all.last().copied().unwrap_or(0));
-    let x = Axis { values: (0.5, 1.25 * longest.max(8) as f64), places: (begin, RIGHT) };
-    let y = Axis { values: (NO_ROW, most as f64 * 1.5), places: (BOTTOM, TOP) };
+    let x = Axis { values: (0.5, 1.25 * longest.max(8) as f64), places: (begin, FRAME.x.1) };
+    let y = Axis { values: (NO_ROW, most as f64 * 1.5), places: FRAME.y };
 
-    let mut svg = Svg::new(HEIGHT);
-    y.draw_lines(&mut svg, (LEFT, RIGHT), 5, "");
+    let mut svg = Svg::new(FRAME.height);
+    y.draw_lines(&mut svg, FRAME.x, 5, "");
     let mut labels = Labels::default();
     for team in teams.all.iter().rev() {
         let at = x.at(*team as f64);
         let (line, text) = if Some(*team) == teams.best { ("mark", "best") } else { ("team", "tick") };
-        svg.line(line, (at, TOP - 4.0), (at, BOTTOM));
+        svg.line(line, (at, FRAME.y.1 - 4.0), (at, FRAME.y.0));
         labels.place(
             &mut svg,
             text,
-            (at, TOP - 8.0),
+            (at, FRAME.y.1 - 8.0),
             Anchor::Middle,
             &team.to_string(),
-            (TOP - 8.0, TOP - 8.0),
+            (FRAME.y.1 - 8.0, FRAME.y.1 - 8.0),
         );
     }
     if !teams.all.is_empty() {
-        svg.text("tick", (RIGHT, 12.0), Anchor::End, "threads that may share a row");
+        svg.text("tick", (FRAME.x.1, 12.0), Anchor::End, "threads that may share a row");
     }
-    svg.text("tick", (LEFT - 6.0, 12.0), Anchor::End, "rows");
+    svg.text("tick", (FRAME.x.0 - 6.0, 12.0), Anchor::End, "rows");
     for &LengthBin { from, to, rows } in lengths {
         let (left, right) = match from {
-            0 => (LEFT + 4.0, LEFT + EMPTY),
+            0 => (FRAME.x.0 + 4.0, FRAME.x.0 + EMPTY),
             _ => (x.at(from as f64 - 0.5), x.at(to as f64 + 0.5)),
         };
         let top = y.at(rows as f64);
         let says = format!("{}, {}", range(from, to), counted(rows, "row"));
-        svg.rect("bar", (left + 0.5, top), ((right - left - 1.0).max(1.5), BOTTOM - top), &says);
+        svg.rect("bar", (left + 0.5, top), ((right - left - 1.0).max(1.5), FRAME.y.0 - top), &says);
     }
     if has_empty {
-        svg.text("tick", (LEFT + f64::midpoint(4.0, EMPTY), BOTTOM + 16.0), Anchor::Middle, "0");
+        svg.text("tick", (FRAME.x.0 + f64::midpoint(4.0, EMPTY), FRAME.y.0 + 16.0), Anchor::Middle, "0");
     }
     for tick in x.ticks(5) {
         let (at, said) = (x.at(tick.value()), tick.said(""));
-        svg.text("tick", (inside(at, &said), BOTTOM + 16.0), Anchor::Middle, &said);
+        svg.text("tick", (inside(at, &said), FRAME.y.0 + 16.0), Anchor::Middle, &said);
     }
-    svg.text("tick", (f64::midpoint(LEFT, RIGHT), HEIGHT - 4.0), Anchor::Middle, "non-zeros of a row");
+    svg.text(
+        "tick",
+        (f64::midpoint(FRAME.x.0, FRAME.x.1), FRAME.height - 4.0),
+        Anchor::Middle,
+        "non-zeros of a row",
+    );
     Some(svg)
 }
 

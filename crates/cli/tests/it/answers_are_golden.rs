@@ -112,45 +112,20 @@ fn plan_refuses_what_it_does_not_know() {
     assert!(out.starts_with("exit code: ") && out.contains("holds no best model for f64"), "{out}");
 }
 
+const PREDICT: [&str; 7] = ["lab", "predict", GRID, "--profile", "made-up", "--model", "strip"];
+
 #[test]
 fn predict_shows_the_numbers_behind_a_time() {
     let dir = made_up_profile();
-    assert_snapshot!(run(
-        dir.path(),
-        &[
-            "lab",
-            "predict",
-            GRID,
-            "--profile",
-            "made-up",
-            "--model",
-            "strip",
-            "--kernel",
-            "csr-vector/t8,hyb",
-            "--block",
-            "256"
-        ]
-    ));
+    let of = ["--kernel", "csr-vector/t8,hyb", "--block", "256"];
+    assert_snapshot!(run(dir.path(), &[&PREDICT[..], &of].concat()));
 }
 
 #[test]
 fn predict_in_json_carries_the_terms() {
     let dir = made_up_profile();
-    let arguments = [
-        "lab",
-        "predict",
-        GRID,
-        "--profile",
-        "made-up",
-        "--model",
-        "strip",
-        "--kernel",
-        "coo",
-        "--block",
-        "64",
-        "--json",
-    ];
-    assert_snapshot!(rounded(&run(dir.path(), &arguments)));
+    let of = ["--kernel", "coo", "--block", "64", "--json"];
+    assert_snapshot!(rounded(&run(dir.path(), &[&PREDICT[..], &of].concat())));
 }
 
 #[test]

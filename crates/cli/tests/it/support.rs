@@ -110,20 +110,14 @@ pub fn rounded(text: &str) -> String {
 /// Facts of an invented GPU.
 fn facts() -> DeviceFacts {
     DeviceFacts {
-        name: "Made-up GPU".to_owned(),
-        kind: DeviceKind::Cuda,
-        multiprocessors: 10,
-        warps_per_multiprocessor: 64,
-        threads_per_multiprocessor: 2048,
-        max_threads_per_block: Some(1024),
         l2_bytes: Bytes(30_000_000),
         memory_bytes: Bytes(8_000_000_000),
         compute_capability: Some((9, 0)),
         driver: "made up".to_owned(),
         copy_bytes_per_s: 1e12,
         launch_s: Seconds(2e-6),
-        small_product_s: None,
         upload_bytes_per_s: Some(2e10),
+        ..DeviceFacts::of_gpu("Made-up GPU", 10, 2048)
     }
 }
 

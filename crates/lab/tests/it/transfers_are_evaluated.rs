@@ -4,7 +4,7 @@
 use serde_json::json;
 use sparsight::Error;
 use sparsight::device::timing::Caches;
-use sparsight::kernels::{DeviceFacts, DeviceKind, Kernel};
+use sparsight::kernels::{DeviceFacts, Kernel};
 use sparsight::matrix::{Bytes, Dtype, Features, RowLengths, Seconds};
 use sparsight::profile::{GridName, ProfileFolder, ProfiledDevice};
 use sparsight::records::{CorpusRecord, Measured, Outcome};
@@ -18,20 +18,12 @@ use std::path::Path;
 /// A profile whose benchmark matrices take `csr` and `ell` times as long as on the reference.
 fn write_device(path: &Path, multiprocessors: u32, copy_bytes_per_s: f64, [csr, ell]: [f64; 2]) {
     let facts = DeviceFacts {
-        name: "made up".to_owned(),
-        kind: DeviceKind::Cuda,
-        multiprocessors,
-        warps_per_multiprocessor: 32,
-        threads_per_multiprocessor: 1024,
-        max_threads_per_block: Some(1024),
         l2_bytes: Bytes(1 << 20),
         memory_bytes: Bytes(1 << 30),
         compute_capability: Some((9, 0)),
-        driver: "none".to_owned(),
         copy_bytes_per_s,
         launch_s: Seconds(1e-6),
-        small_product_s: None,
-        upload_bytes_per_s: None,
+        ..DeviceFacts::of_gpu("made up", multiprocessors, 1024)
     };
     let folder = ProfileFolder::create(path).unwrap();
     folder.write_device(&ProfiledDevice::now(facts, GridName::Quick, String::new(), 1)).unwrap();

@@ -104,6 +104,14 @@ impl Element {
     }
 }
 
+/// The columns and values of entries.
+pub(super) fn entries<'a, T: Clone>(
+    col_idx: &'a [u32],
+    values: &'a [T],
+) -> [(&'static str, HostArray<'a, T>); 2] {
+    [("col_idx", HostArray::u32s(col_idx)), ("values", HostArray::values(values))]
+}
+
 /// Room for the columns and values of `stored` entries.
 pub(super) fn entries_room<T: Clone>(stored: u64) -> NamedArrays<'static, T> {
     vec![

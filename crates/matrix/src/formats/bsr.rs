@@ -1,5 +1,6 @@
 #![doc = include_str!("bsr.md")]
 
+use super::array::entries;
 use super::family::padded_values;
 use super::{
     CsrRows, Element, Elsewhere, FormatFamily, FormatOf, HostArray, Knob, Layout, NamedArrays, NamedNumbers,
@@ -278,11 +279,8 @@ impl<T: Scalar> Stored<T> for Bsr<T> {
     }
 
     fn arrays(&self) -> NamedArrays<'_, T> {
-        vec![
-            ("slice_ptr", HostArray::u64s(&self.slice_ptr)),
-            ("col_idx", HostArray::u32s(&self.col_idx)),
-            ("values", HostArray::values(&self.values)),
-        ]
+        let [columns, values] = entries(&self.col_idx, &self.values);
+        vec![("slice_ptr", HostArray::u64s(&self.slice_ptr)), columns, values]
     }
 
     fn values_mut(&mut self) -> Vec<&mut [T]> {

@@ -1,5 +1,6 @@
 #![doc = include_str!("coo.md")]
 
+use super::array::entries;
 use super::{
     CsrRows, Element, Elsewhere, FormatFamily, FormatOf, HostArray, Layout, NamedArrays, Shape, Step, Stored,
 };
@@ -135,11 +136,8 @@ impl<T: Scalar> FormatOf<T> for CooFormat {
 
 impl<T: Scalar> Stored<T> for Coo<T> {
     fn arrays(&self) -> NamedArrays<'_, T> {
-        vec![
-            ("row_idx", HostArray::u32s(&self.row_idx)),
-            ("col_idx", HostArray::u32s(&self.col_idx)),
-            ("values", HostArray::values(&self.values)),
-        ]
+        let [columns, values] = entries(&self.col_idx, &self.values);
+        vec![("row_idx", HostArray::u32s(&self.row_idx)), columns, values]
     }
 
     fn values_mut(&mut self) -> Vec<&mut [T]> {

@@ -1,6 +1,6 @@
 #![doc = include_str!("ell.md")]
 
-use super::array::entries_room;
+use super::array::{entries, entries_room};
 use super::family::{longest_row, padded_entries};
 use super::{
     CsrRows, Elsewhere, FormatFamily, FormatOf, Generator, HostArray, Layout, NamedArrays, NamedNumbers,
@@ -206,7 +206,7 @@ impl<T: Scalar> Stored<T> for Ell<T> {
     }
 
     fn arrays(&self) -> NamedArrays<'_, T> {
-        vec![("col_idx", HostArray::u32s(&self.col_idx)), ("values", HostArray::values(&self.values))]
+        entries(&self.col_idx, &self.values).into()
     }
 
     fn values_mut(&mut self) -> Vec<&mut [T]> {

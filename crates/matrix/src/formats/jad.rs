@@ -1,6 +1,6 @@
 #![doc = include_str!("jad.md")]
 
-use super::array::entries_room;
+use super::array::{entries, entries_room};
 use super::family::longest_row;
 use super::{
     CsrRows, FormatFamily, FormatOf, Generator, HostArray, Layout, NamedArrays, NamedNumbers, Shape, Step,
@@ -149,11 +149,12 @@ impl<T: Scalar> Stored<T> for Jad<T> {
     }
 
     fn arrays(&self) -> NamedArrays<'_, T> {
+        let [columns, values] = entries(&self.col_idx, &self.values);
         vec![
             ("permutation", HostArray::u32s(&self.permutation)),
             ("diagonal_ptr", HostArray::u64s(&self.diagonal_ptr)),
-            ("col_idx", HostArray::u32s(&self.col_idx)),
-            ("values", HostArray::values(&self.values)),
+            columns,
+            values,
         ]
     }
 

@@ -1,6 +1,6 @@
 #![doc = include_str!("sell.md")]
 
-use super::array::entries_room;
+use super::array::{entries, entries_room};
 use super::family::padded_entries;
 use super::{
     CsrRows, Elsewhere, FormatFamily, FormatOf, HostArray, Knob, Layout, NamedArrays, NamedNumbers,
@@ -251,11 +251,12 @@ impl<T: Scalar> Stored<T> for Sell<T> {
     }
 
     fn arrays(&self) -> NamedArrays<'_, T> {
+        let [columns, values] = entries(&self.col_idx, &self.values);
         vec![
             ("slice_ptr", HostArray::u64s(&self.slice_ptr)),
             ("permutation", HostArray::u32s(&self.permutation)),
-            ("col_idx", HostArray::u32s(&self.col_idx)),
-            ("values", HostArray::values(&self.values)),
+            columns,
+            values,
         ]
     }
 

@@ -1,6 +1,7 @@
 //! Thousands of small damages to small files: whatever happens, the reader answers.
 
 use crate::damage::{Random, damage, rounds};
+use crate::npz::coo;
 use crate::npz_writer::{archive, float64, format, int64};
 use crate::packed::{SMALL_TAR_XZ, SMALL_XZ, bzip2, gzip};
 use sparsight_matrix::Bytes;
@@ -68,13 +69,7 @@ fn damaged_files_of_any_kind_give_a_matrix_or_an_error_and_never_a_panic() {
 
 #[test]
 fn damaged_npz_archives_give_a_matrix_or_an_error_and_never_a_panic() {
-    let coo = [
-        int64("row", &[2, 0, 2, 0]),
-        int64("col", &[3, 2, 1, 0]),
-        format("coo"),
-        int64("shape", &[3, 4]),
-        float64("data", &[4.0, 2.0, 3.0, 1.0]),
-    ];
+    let coo = coo();
     let compressed = |name| {
         [
             int64("indices", &[2, 0, 1, 1]),

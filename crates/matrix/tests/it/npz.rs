@@ -39,6 +39,17 @@ fn csr() -> Vec<Array<'static>> {
     ]
 }
 
+/// COO of a matrix of 3 x 4, its entries in no order.
+pub fn coo() -> [Array<'static>; 5] {
+    [
+        int64("row", &[2, 0, 2, 0]),
+        int64("col", &[3, 2, 1, 0]),
+        format("coo"),
+        int64("shape", &[3, 4]),
+        float64("data", &[4.0, 2.0, 3.0, 1.0]),
+    ]
+}
+
 /// The arrays of `csr()` with one of them replaced.
 fn csr_with(array: Array<'static>) -> Vec<Array<'static>> {
     let mut arrays = csr();
@@ -60,13 +71,7 @@ fn csr_csc_and_coo_of_one_matrix_are_the_same() {
         float64("data", &[1.0, 3.0, 2.0, 4.0]),
     ];
     assert_eq!(read::<f64>(&csc).unwrap().matrix, expected());
-    let coo = [
-        int64("row", &[2, 0, 2, 0]),
-        int64("col", &[3, 2, 1, 0]),
-        format("coo"),
-        int64("shape", &[3, 4]),
-        float64("data", &[4.0, 2.0, 3.0, 1.0]),
-    ];
+    let coo = coo();
     assert_eq!(read::<f64>(&coo).unwrap().matrix, expected());
     assert_eq!(read::<f64>(&coo).unwrap().stored.entries, 4);
 }

@@ -220,20 +220,12 @@ mod tests {
 
     fn facts(kind: DeviceKind, l2: u64, launch: f64) -> DeviceFacts {
         DeviceFacts {
-            name: "made up".to_owned(),
             kind,
-            multiprocessors: 100,
-            warps_per_multiprocessor: 64,
-            threads_per_multiprocessor: 2048,
-            max_threads_per_block: Some(1024),
             l2_bytes: Bytes(l2),
-            memory_bytes: Bytes(1 << 34),
             compute_capability: Some((9, 0)),
-            driver: "made up".to_owned(),
             copy_bytes_per_s: 1e12,
             launch_s: Seconds(launch),
-            small_product_s: None,
-            upload_bytes_per_s: None,
+            ..DeviceFacts::of_gpu("made up", 100, 2048)
         }
     }
 

@@ -90,8 +90,8 @@ pub(super) fn held_out<'a, L: Learner>(
 mod tests {
     use super::*;
     use crate::Term;
-    use sparsight_kernels::{Candidate, DeviceKind};
-    use sparsight_matrix::{Bytes, Features, RowLengths};
+    use sparsight_kernels::Candidate;
+    use sparsight_matrix::{Features, RowLengths};
     use std::collections::BTreeSet;
 
     /// Remembers what it saw: matrices are told apart by their rows.
@@ -121,22 +121,7 @@ mod tests {
     }
 
     fn facts() -> DeviceFacts {
-        DeviceFacts {
-            name: "made up".to_owned(),
-            kind: DeviceKind::Cuda,
-            multiprocessors: 1,
-            warps_per_multiprocessor: 8,
-            threads_per_multiprocessor: 256,
-            max_threads_per_block: None,
-            l2_bytes: Bytes(0),
-            memory_bytes: Bytes(1 << 30),
-            compute_capability: None,
-            driver: String::new(),
-            copy_bytes_per_s: 1e12,
-            launch_s: Seconds(0.0),
-            small_product_s: None,
-            upload_bytes_per_s: None,
-        }
+        DeviceFacts { copy_bytes_per_s: 1e12, ..DeviceFacts::of_gpu("made up", 1, 256) }
     }
 
     #[test]

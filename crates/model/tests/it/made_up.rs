@@ -4,8 +4,8 @@
 
 use serde::de::DeserializeOwned;
 use sparsight_kernels::{
-    BenchmarkMatrix, Candidate, DeviceFacts, DeviceKind, Kernel, Placement, RowLengthDistribution, StripRule,
-    StripUnit, strip,
+    BenchmarkMatrix, Candidate, DeviceFacts, Kernel, Placement, RowLengthDistribution, StripRule, StripUnit,
+    strip,
 };
 use sparsight_matrix::{Bytes, Dtype, Features, HybSplit, Loads, Locality, RowLengths, Seconds};
 use sparsight_model::{LearningSample, Observation};
@@ -18,20 +18,12 @@ pub fn device() -> DeviceFacts {
 
 pub fn gpu(name: &str, multiprocessors: u32, threads_per_multiprocessor: u32) -> DeviceFacts {
     DeviceFacts {
-        name: name.to_owned(),
-        kind: DeviceKind::Cuda,
-        multiprocessors,
-        warps_per_multiprocessor: threads_per_multiprocessor / 32,
-        threads_per_multiprocessor,
-        max_threads_per_block: Some(1024),
         l2_bytes: Bytes(60_000_000),
         memory_bytes: Bytes(1 << 34),
         compute_capability: Some((9, 0)),
-        driver: "made up".to_owned(),
         copy_bytes_per_s: 1e12,
-        launch_s: Seconds(0.0),
-        small_product_s: None,
         upload_bytes_per_s: Some(1e10),
+        ..DeviceFacts::of_gpu(name, multiprocessors, threads_per_multiprocessor)
     }
 }
 

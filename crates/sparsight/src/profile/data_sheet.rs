@@ -144,21 +144,17 @@ pub(super) fn load(path: &Path) -> Result<Profile, Error> {
             return Err(wrong("memory_bytes_per_s", reason.to_owned()));
         }
     };
+    let multiprocessors = count("multiprocessors", sheet.multiprocessors, &MULTIPROCESSORS)?;
     let facts = DeviceFacts {
         kind,
-        multiprocessors: count("multiprocessors", sheet.multiprocessors, &MULTIPROCESSORS)?,
         warps_per_multiprocessor: threads / wave,
-        threads_per_multiprocessor: threads,
-        max_threads_per_block: Some(1024),
         l2_bytes: Bytes(sheet.l2_bytes as u64),
         memory_bytes: Bytes(sheet.memory_bytes as u64),
         compute_capability: Some(sheet.compute_capability),
-        driver: String::new(),
         copy_bytes_per_s,
         launch_s: Seconds(sheet.launch_s),
-        small_product_s: None,
         upload_bytes_per_s: sheet.upload_bytes_per_s,
-        name: sheet.name,
+        ..DeviceFacts::of_gpu(&sheet.name, multiprocessors, threads)
     };
     let reference = Profile::with_models(&sheet.reference)?;
     let assumptions = assumptions(&facts, sheet.memory_bytes_per_s.is_some(), &reference.name);

@@ -2,7 +2,7 @@
 
 use sparsight::device::timing::{Batch, Caches, Clock};
 use sparsight::device::{Device, DeviceError, LoadRequest, Operand, Preparation, Product};
-use sparsight::kernels::{BenchmarkMatrix, Candidate, DeviceFacts, DeviceKind, Format, strip};
+use sparsight::kernels::{BenchmarkMatrix, Candidate, DeviceFacts, Format, strip};
 use sparsight::matrix::{Bytes, Csr, Dtype, Features, Limits, Scalar, Seconds, reference};
 use std::cell::Cell;
 use std::rc::Rc;
@@ -27,20 +27,13 @@ pub struct Formula {
 impl Formula {
     pub fn new() -> Self {
         let facts = DeviceFacts {
-            name: "made up".to_owned(),
-            kind: DeviceKind::Cuda,
-            multiprocessors: 1,
-            warps_per_multiprocessor: 8,
-            threads_per_multiprocessor: 256,
-            max_threads_per_block: Some(1024),
             l2_bytes: Bytes(1 << 20),
             memory_bytes: Bytes(1 << 26),
             compute_capability: Some((9, 0)),
-            driver: "none".to_owned(),
             copy_bytes_per_s: 1e12,
             launch_s: Seconds(1e-6),
-            small_product_s: None,
             upload_bytes_per_s: Some(1e10),
+            ..DeviceFacts::of_gpu("made up", 1, 256)
         };
         Self {
             facts,

@@ -3,7 +3,7 @@
 pub mod streams;
 
 use sparsight_device::gpu::DeviceArray;
-use sparsight_device::{Device, DeviceError, DeviceVectors, Product, Stream, check, random_x};
+use sparsight_device::{Device, DeviceError, DeviceVectors, Operand, Product, Stream, check, random_x};
 use sparsight_kernels::{Format, every_candidate};
 use sparsight_matrix::gallery::Recipe;
 use sparsight_matrix::{Csr, Dtype, Features, Narrowing, Reference, Scalar, io, mix, reference};
@@ -72,18 +72,10 @@ pub fn hold_matrix_to_reference<T: Scalar>(device: &dyn Device<T>, name: &str, a
         let candidates =
             || every_candidate(T::DTYPE).filter(|c| c.format() == format && device.runs(c.kernel).is_ok());
         // Of a format that no kernel of this device reads the features still know whether it can be held.
-        let possible = format.check(&features, T::DTYPE, &device.limits()).is_ok();
-        let mut operand = match device.operand(a, format, T::DTYPE) {
-            Ok(operand) => operand,
-            Err(DeviceError::Infeasible(why)) => {
-                assert!(!possible, "{name}: {format} was refused though it is feasible: {why}");
-                continue;
-            }
-            Err(error) => panic!("{name}: {format} could not be loaded: {error}"),
+        let Some(mut operand) = operand_with_x(device, name, a, (&features, &x), (format, T::DTYPE)) else {
+            continue;
         };
-        assert!(possible, "{name}: {format} was accepted though it is infeasible");
         held.push(format);
-        operand.set_x(&x).unwrap();
         for candidate in candidates() {
             if let Err(error) = check(operand.as_mut(), &candidate, &expected) {
                 panic!("{name}: {error}");
@@ -109,22 +101,38 @@ pub fn hold_matrix_in_mixed_precision(device: &dyn Device<f64>, name: &str, a: &
     let features = Features::of(&a);
     for format in Format::all() {
         let candidates: Vec<_> = every_candidate(Dtype::Mixed).filter(|c| c.format() == format).collect();
-        let possible = format.check(&features, Dtype::Mixed, &device.limits()).is_ok();
-        let mut operand = match device.operand(&a, format, Dtype::Mixed) {
-            Ok(operand) => operand,
-            Err(DeviceError::Infeasible(why)) => {
-                assert!(!possible, "{name}: {format} was refused though it is feasible: {why}");
-                continue;
-            }
-            Err(error) => panic!("{name}: {format} could not be loaded: {error}"),
+        let Some(mut operand) = operand_with_x(device, name, &a, (&features, &x), (format, Dtype::Mixed))
+        else {
+            continue;
         };
-        assert!(possible, "{name}: {format} was accepted though it is infeasible");
-        operand.set_x(&x).unwrap();
         for candidate in &candidates {
             if let Err(error) = check(operand.as_mut(), candidate, &expected) {
                 panic!("{name}: {error}");
             }
         }
+    }
+}
+
+/// A matrix on a device in a format, with its x; `None` if it cannot be held in that, on which its features and the device have to agree.
+fn operand_with_x<T: Scalar>(
+    device: &dyn Device<T>,
+    name: &str,
+    a: &Csr<T>,
+    (features, x): (&Features, &[T]),
+    (format, dtype): (Format, Dtype),
+) -> Option<Box<dyn Operand<T>>> {
+    let possible = format.check(features, dtype, &device.limits()).is_ok();
+    match device.operand(a, format, dtype) {
+        Ok(mut operand) => {
+            assert!(possible, "{name}: {format} was accepted though it is infeasible");
+            operand.set_x(x).unwrap();
+            Some(operand)
+        }
+        Err(DeviceError::Infeasible(why)) => {
+            assert!(!possible, "{name}: {format} was refused though it is feasible: {why}");
+            None
+        }
+        Err(error) => panic!("{name}: {format} could not be loaded: {error}"),
     }
 }
 
