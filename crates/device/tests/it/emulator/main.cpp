@@ -1,9 +1,9 @@
-// Runs launches that a file describes, on arrays that it holds. Included behind a .cu file; DISPATCH calls its kernels.
+// Runs launches that stdin describes, on arrays that it holds, until it ends. Included behind a .cu file; DISPATCH calls its kernels.
 //
 //     u64 arrays                                   then for each: u64 bytes, the bytes
 //     u64 launches                                 then for each: u64 kernel, grid, block, backwards, arguments,
 //                                                  and for each argument: u64 kind (0 number, 1 array), u64 value, u64 offset
-// Afterwards, the arrays are written back to the second file in the same form.
+// Afterwards, the arrays are written to stdout in the same form.
 
 #include <cstdint>
 #include <sys/mman.h>
@@ -28,21 +28,28 @@ static Array guarded(u64 bytes)
     return {bytes, (unsigned char*)memory + room - bytes};
 }
 
-static void read(void* data, u64 bytes, FILE* in)
+static void give_back(const Array& array)
 {
-    if (std::fread(data, 1, bytes, in) != bytes) {
-        emulator::fail("the file of launches ends early");
+    const u64 page = (u64)sysconf(_SC_PAGESIZE);
+    const u64 room = (array.bytes + page - 1) / page * page;
+    munmap(array.data + array.bytes - room, room + page);
+}
+
+static void read(void* data, u64 bytes)
+{
+    if (std::fread(data, 1, bytes, stdin) != bytes) {
+        emulator::fail("what stdin describes ends early");
     }
 }
 
-static u64 number(FILE* in)
+static u64 number()
 {
     u64 value;
-    read(&value, sizeof value, in);
+    read(&value, sizeof value);
     return value;
 }
 
-// Room for `count` things, never given back: a program runs one file.
+// Room for `count` things.
 template <class T>
 static T* several(u64 count)
 {
@@ -98,41 +105,48 @@ static Arguments a;
 
 static void dispatch() { DISPATCH }
 
-int main(int, char** files)
+// Runs the launches that follow, on `count` arrays.
+static void run(u64 count)
 {
-    FILE* in = std::fopen(files[1], "rb");
-    if (in == nullptr) {
-        emulator::fail("no file of launches");
-    }
-    const u64 count = number(in);
     Array* arrays = several<Array>(count);
     for (u64 i = 0; i < count; ++i) {
-        arrays[i] = guarded(number(in));
-        read(arrays[i].data, arrays[i].bytes, in);
+        arrays[i] = guarded(number());
+        read(arrays[i].data, arrays[i].bytes);
     }
-    for (u64 launches = number(in); launches > 0; --launches) {
-        kernel = number(in);
-        const u64 grid = number(in), block = number(in), backwards = number(in);
-        a.count = number(in);
+    for (u64 launches = number(); launches > 0; --launches) {
+        kernel = number();
+        const u64 grid = number(), block = number(), backwards = number();
+        a.count = number();
         a.words = several<Argument>(a.count);
         for (u64 i = 0; i < a.count; ++i) {
-            const bool is_array = number(in) == 1;
-            const u64 value = number(in);
-            const u64 offset = number(in);
+            const bool is_array = number() == 1;
+            const u64 value = number();
+            const u64 offset = number();
             if (is_array && value >= count) {
                 emulator::fail("an argument is an array that is not there");
             }
             a.words[i].value = is_array ? (u64)(uintptr_t)arrays[value].data + offset : value;
         }
         emulator::launch((unsigned int)grid, (unsigned int)block, backwards != 0, dispatch);
+        std::free(a.words);
     }
-    FILE* out = std::fopen(files[2], "wb");
-    if (out == nullptr) {
-        return 1;
-    }
+    std::fwrite(&count, sizeof count, 1, stdout);
     for (u64 i = 0; i < count; ++i) {
-        std::fwrite(&arrays[i].bytes, sizeof arrays[i].bytes, 1, out);
-        std::fwrite(arrays[i].data, 1, arrays[i].bytes, out);
+        std::fwrite(&arrays[i].bytes, sizeof arrays[i].bytes, 1, stdout);
+        std::fwrite(arrays[i].data, 1, arrays[i].bytes, stdout);
+        give_back(arrays[i]);
     }
-    return std::ferror(out) == 0 && std::fclose(out) == 0 ? 0 : 1;
+    std::free(arrays);
+}
+
+int main()
+{
+    u64 count;
+    while (std::fread(&count, 1, sizeof count, stdin) == sizeof count) {
+        run(count);
+        if (std::fflush(stdout) != 0) {
+            return 1;
+        }
+    }
+    return 0;
 }

@@ -14,7 +14,7 @@ use sparsight_device::gpu::{
     Vectors, VendorProduct,
 };
 use sparsight_device::{DeviceError, Stream};
-use sparsight_kernels::{DeviceFacts, DeviceKind, Kernel, KernelSource, Vendor};
+use sparsight_kernels::{DeviceFacts, Kernel, KernelSource, Vendor};
 use sparsight_matrix::{Bytes, Infeasible, Seconds};
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -133,21 +133,13 @@ impl EmulatedGpu {
 
     fn named(name: &str, order: Order, wave: u32) -> Arc<dyn Gpu> {
         let facts = DeviceFacts {
-            name: name.to_owned(),
-            kind: DeviceKind::Cuda,
-            // The helpers take 16 blocks each, which is slow here: one is enough.
-            multiprocessors: 0,
             warps_per_multiprocessor: 2048 / wave,
-            threads_per_multiprocessor: 2048,
-            max_threads_per_block: Some(1024),
             l2_bytes: Bytes(1 << 20),
             memory_bytes: Bytes(1 << 30),
             compute_capability: Some((9, 0)),
             driver: "none".to_owned(),
-            copy_bytes_per_s: 0.0,
-            launch_s: Seconds(0.0),
-            small_product_s: None,
-            upload_bytes_per_s: None,
+            // No multiprocessors: the helpers take 16 blocks for each, which is slow here, and one block at least.
+            ..DeviceFacts::of_gpu(name, 0, 2048)
         };
         let backwards = order == Order::Backwards;
         let state = State {

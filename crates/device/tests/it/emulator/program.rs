@@ -4,8 +4,10 @@ use sparsight_kernels::KernelSource;
 use std::fmt::Write as _;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A program that runs the entry points of one source.
@@ -128,22 +130,51 @@ impl Program {
                 }
             }
         }
-        let folder = self.path.parent().unwrap();
-        let (input, output) = (unique(folder, "in"), unique(folder, "out"));
-        fs::write(&input, &bytes).unwrap();
-        let run = Command::new(&self.path).args([&input, &output]).output().unwrap();
-        fs::remove_file(&input).unwrap();
-        if !run.status.success() {
-            return Err(format!("{}: {}", run.status, String::from_utf8_lossy(&run.stderr)));
+        let mut running = self.running();
+        let Ok(back) = answer(&mut running, &bytes, arrays) else {
+            let ended = running.wait_with_output().unwrap();
+            return Err(format!("{}: {}", ended.status, String::from_utf8_lossy(&ended.stderr)));
+        };
+        let mut waiting = WAITING.lock().unwrap();
+        waiting.push((self.path.clone(), running));
+        let longest = (waiting.len() > MOST_WAITING).then(|| waiting.remove(0));
+        drop(waiting);
+        if let Some((_, longest)) = longest {
+            // It ends with its stdin.
+            longest.wait_with_output().unwrap();
         }
-        let result = fs::read(&output).unwrap();
-        fs::remove_file(&output).unwrap();
-        let mut rest = result.as_slice();
-        let back = arrays.iter().map(|array| {
-            let (data, tail) = rest[8..].split_at(array.len());
-            rest = tail;
-            data.to_vec()
-        });
-        Ok(back.collect())
+        Ok(back)
     }
+
+    /// Its process that waits for launches, or else a new one.
+    fn running(&self) -> Child {
+        let mut waiting = WAITING.lock().unwrap();
+        if let Some(at) = waiting.iter().rposition(|(path, _)| *path == self.path) {
+            return waiting.remove(at).1;
+        }
+        drop(waiting);
+        let mut command = Command::new(&self.path);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+}
+
+/// Processes that wait for launches, with their programs: to begin one takes longer than most products. They end with this process,
+/// as their stdin does.
+static WAITING: Mutex<Vec<(PathBuf, Child)>> = Mutex::new(Vec::new());
+/// Each holds three files, of which some systems allow 1,024, and megabytes of stacks. Chosen: tests cycle through more programs than that
+/// hardly anywhere.
+const MOST_WAITING: usize = 200;
+
+/// The arrays behind the launches that `bytes` describe.
+fn answer(running: &mut Child, bytes: &[u8], arrays: &[&[u8]]) -> io::Result<Vec<Vec<u8>>> {
+    running.stdin.as_mut().unwrap().write_all(bytes)?;
+    let back = running.stdout.as_mut().unwrap();
+    // The number of arrays.
+    back.read_exact(&mut [0; 8])?;
+    let array = |array: &&[u8]| {
+        let mut data = vec![0; 8 + array.len()];
+        back.read_exact(&mut data)?;
+        Ok(data.split_off(8))
+    };
+    arrays.iter().map(array).collect()
 }

@@ -51,7 +51,7 @@ namespace emulator {
     std::exit(3);
 }
 
-// A fiber begins by a context; from then on it is left and entered by jumps, which take no system call.
+// A fiber begins by a context; from then on it is left and entered by jumps, which take no system call, also for thread after thread.
 struct Fiber {
     ucontext_t context;
     std::jmp_buf jump;
@@ -76,11 +76,17 @@ static const char* const BARRIER = "barrier";
 
 static int lane() { return current % WAVE; }
 
+// One thread after another.
 static void run()
 {
-    kernel();
-    fibers[current].done = true;
-    _longjmp(scheduler, 1);
+    for (;;) {
+        kernel();
+        Fiber& me = fibers[current];
+        me.done = true;
+        if (_setjmp(me.jump) == 0) {
+            _longjmp(scheduler, 1);
+        }
+    }
 }
 
 // Goes on with a fiber until it hands over or ends.
@@ -154,12 +160,11 @@ static void begin_block(int threads, int present_ones)
             getcontext(&fiber.context);
             fiber.context.uc_stack.ss_sp = fiber.stack;
             fiber.context.uc_stack.ss_size = sizeof fiber.stack;
+            makecontext(&fiber.context, run, 0);
         }
-        fiber.begun = false;
         fiber.done = i >= present_ones;
         fiber.operations = 0;
         fiber.at = "";
-        makecontext(&fiber.context, run, 0);
     }
 }
 
