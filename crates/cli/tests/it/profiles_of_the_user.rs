@@ -1,6 +1,6 @@
 //! Profiles of the user come before shipped ones, and one file of a profile tells no names.
 
-use crate::support::{add_corpus, assert_exit, json, made_up_profile, run, sparsight};
+use crate::support::{add_corpus, assert_exit, json, made_up_profile, made_up_profiles, run, sparsight};
 use std::fs;
 use std::process::Command;
 
@@ -41,7 +41,7 @@ fn a_profile_of_the_user_comes_before_a_shipped_one_of_the_same_name() {
 
 #[test]
 fn a_shared_profile_answers_as_the_profile_does_and_holds_no_name_of_a_matrix() {
-    let dir = made_up_profile();
+    let dir = made_up_profiles();
     let path = dir.path();
     let recipes: Vec<(String, String)> = (0..22)
         .map(|i| (format!("secret/wing{i}"), format!("gallery:stencil2d,n={}", 20 + 15 * i)))
