@@ -40,7 +40,7 @@ pub(super) static SELL: Family = Family {
     name: "cusparse-sell",
     summary: "cuSPARSE on sliced ELL",
     format: |_| Format::of("sell", [32, 1]),
-    // As if it had blocks of 128 threads: what is large with those is large with others, too.
+    // As if it had one thread a row, as lines of loads are counted too, and blocks of 128: what is large with those is large with others.
     warp_work: |_, _, f| Some(work_of_teams(1, 128, f)),
     run: |_| Run::Vendor(Vendor::Sell),
     elsewhere: &[Elsewhere { library: "cuSPARSE", name: "cusparseCreateSlicedEll, CUSPARSE_SPMV_SELL_ALG1" }],

@@ -21,7 +21,7 @@ const TEAMS: usize = 6;
 const DRAWS: Range<usize> = 16..256;
 /// Non-zeros for each that is looked at, between these.
 const NNZ_A_DRAW: usize = 256;
-/// Loads of the heaviest warp that are looked at.
+/// Draws of loads of the heaviest warp, at most.
 const OF_HEAVIEST: u64 = 16;
 /// Numbers of 4 bytes (f32, column indices) in a line of 128 bytes, as a power of two; of 8 bytes half as many.
 const LINE: u32 = 5;
@@ -34,7 +34,7 @@ pub struct Loads {
     pub x: [[u64; TEAMS]; 2],
     /// Lines of column indices and values, as CSR has them, for each 1,024 non-zeros.
     pub rows: [[u64; TEAMS]; 2],
-    /// Lines of x that the heaviest warp touches in all its loads: of the warps among the 32 neighbouring rows with most non-zeros, and
+    /// Lines of x that the heaviest warp touches in all its loads, estimated: of the warps among the 32 neighbouring rows with most non-zeros, and
     /// of that of the longest row, the one with most.
     pub heaviest_x: [[u64; TEAMS]; 2],
     /// Its lines of column indices and values.
@@ -100,20 +100,35 @@ impl Loads {
         found
     }
 
-    /// The warp whose first row is `first`.
+    /// The warp whose first row is `first`: its non-zeros times the lines that each of them adds to a load. Loads are drawn by non-zeros
+    /// at equal distances, in the order in which they are loaded; by steps, one long row would count as if all rows were as long.
     fn add_heaviest(&mut self, rows: &Rows<'_>, first: usize, team: usize) {
         let ptr = rows.row_ptr();
-        let last = (first + (WARP >> team)).min(rows.count());
-        let longest = ptr[first..=last].windows(2).map(|w| w[1] - w[0]).max().unwrap_or(0);
-        let steps = longest.div_ceil(1 << team);
-        let looked = steps.min(OF_HEAVIEST);
-        let (mut of_x, mut of_rows) = ([0; 2], [0; 2]);
-        for k in 0..looked {
-            let load = Load::of(rows, first, (k * steps / looked) as usize, team);
-            of_x = combined(of_x, load.x.map(u64::from));
-            of_rows = combined(of_rows, load.rows.map(u64::from));
+        let ends = &ptr[first..=(first + (WARP >> team)).min(rows.count())];
+        let lengths = || ends.windows(2).map(|w| w[1] - w[0]);
+        let before = |step: u64| lengths().map(|length| length.min(step << team)).sum::<u64>();
+        let steps = lengths().max().unwrap_or(0).div_ceil(1 << team);
+        let (nnz, draws) = (before(steps), steps.min(OF_HEAVIEST));
+        let (mut of_x, mut of_rows) = ([0.0; 2], [0.0; 2]);
+        for draw in 0..draws {
+            let at = (2 * draw + 1) * nnz / (2 * draws);
+            // The step in which non-zero `at` is loaded.
+            let (mut step, mut behind) = (0, steps);
+            while behind - step > 1 {
+                let middle = u64::midpoint(step, behind);
+                if before(middle) <= at {
+                    step = middle;
+                } else {
+                    behind = middle;
+                }
+            }
+            let load = Load::of(rows, first, step as usize, team);
+            for kind in 0..2 {
+                of_x[kind] += f64::from(load.x[kind]) / f64::from(load.lanes);
+                of_rows[kind] += f64::from(load.rows[kind]) / f64::from(load.lanes);
+            }
         }
-        let of_all = |lines: u64| (lines as f64 * steps as f64 / looked.max(1) as f64).round() as u64;
+        let of_all = |shares: f64| (shares * nnz as f64 / draws.max(1) as f64).round() as u64;
         for kind in 0..2 {
             self.heaviest_x[kind][team] = of_all(of_x[kind]);
             self.heaviest_rows[kind][team] = of_all(of_rows[kind]);
@@ -255,6 +270,19 @@ mod tests {
         assert_eq!(loads.heaviest_steps, [40, 20, 125, 63, 32, 16]);
         assert_eq!(loads.heaviest_x[0][5], 500);
         assert!(loads.heaviest_x[0][0] > 39 * 28 && loads.heaviest_x[0][0] <= 40 * 32, "{loads:?}");
+    }
+
+    #[test]
+    fn a_row_far_longer_than_the_others_of_its_warp_counts_for_itself() {
+        let mut lengths = [16_u64; 32];
+        lengths[9] = 512;
+        let nnz = 31 * 16 + 512;
+        // Each non-zero has a line of its own.
+        let apart = of(&lengths, |row, k| (16384 * row + 32 * k) as u32);
+        assert_eq!((apart.heaviest_steps[0], apart.heaviest_x[0][0]), (512, nnz));
+        // All rows have the same columns: the short ones add nothing.
+        let same = of(&lengths, |_, k| 32 * k as u32);
+        assert!(same.heaviest_x[0][0].abs_diff(512) <= nnz / 16, "{same:?}");
     }
 
     #[test]

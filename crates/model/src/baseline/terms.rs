@@ -76,7 +76,8 @@ fn held(facts: &DeviceFacts) -> f64 {
 
 /// Lines of 128 bytes that loads of non-zeros touch: of x, and where teams of threads go along rows of CSR those of its columns and
 /// values too, which other formats and kernels read one after the other. A lookup is one line of one load; a multiprocessor does one a
-/// cycle. Where threads are given to non-zeros, and for the vendor's routines, a load is of 32 neighbouring non-zeros of a row.
+/// cycle. Where threads are given to non-zeros a load is of 32 neighbouring non-zeros of a row; a routine of the vendor's library whose
+/// work is counted by rows counts with one thread a row, as its work does.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Lookups {
     /// Lines a non-zero.
@@ -91,10 +92,12 @@ impl Lookups {
     /// Zeros where the features do not hold them.
     pub(crate) fn of(candidate: &Candidate, f: &Features) -> Self {
         let Some(loads) = f.loads() else { return Self::default() };
-        let threads = candidate.kernel.threads_per_row();
+        let kernel = candidate.kernel;
+        let threads = kernel.threads_per_row();
         let [of_vectors, of_values] = [candidate.dtype, candidate.dtype.of_values()].map(Locality::sector);
-        let team = Locality::team(threads.unwrap_or(32));
-        let along_rows = threads.is_some() && candidate.kernel.format() == Format::csr();
+        let by_rows = || kernel.is_vendors() && kernel.warp_work(candidate.block, f).is_some();
+        let team = Locality::team(threads.unwrap_or_else(|| if by_rows() { 1 } else { 32 }));
+        let along_rows = threads.is_some() && kernel.format() == Format::csr();
         let lines = |of_x: &[[u64; 6]; 2], of_rows: &[[u64; 6]; 2]| {
             (of_x[of_vectors][team] + if along_rows { of_rows[of_values][team] } else { 0 }) as f64
         };
@@ -189,6 +192,9 @@ mod tests {
         assert!((Lookups::of(&mixed, &features).share - 1.25).abs() < 1e-12);
         // Threads are given to non-zeros: a load is of 32 of a row.
         assert_same(of("coo/b256/f32"), [16.0 / 1024.0, 100.0, 10.0]);
+        assert_same(of("cusparse-csr/a1/f32"), [16.0 / 1024.0, 100.0, 10.0]);
+        assert_same(of("cusparse-sell/f32"), [0.5, 3200.0, 10.0]);
+        assert_same(of("cusparse-bsr/b2/a1/f32"), [0.5, 3200.0, 10.0]);
     }
 
     #[test]
