@@ -14,6 +14,13 @@ pub(super) struct Frame {
     pub(super) y: (f64, f64),
 }
 
+impl Frame {
+    /// The horizontal axis stands as far above the lower edge as its ticks and its name need.
+    pub(super) const fn new(height: f64, top: f64, x: (f64, f64)) -> Self {
+        Self { height, x, y: (height - 36.0, top) }
+    }
+}
+
 /// Range of values between two places of a picture.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Axis {

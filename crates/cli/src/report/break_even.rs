@@ -9,7 +9,7 @@ use crate::svg::{Anchor, Svg, WIDTH, inside};
 use crate::text::counted;
 
 /// The names of the lines stand right of it.
-const FRAME: Frame = Frame { height: 268.0, x: (52.0, WIDTH - 112.0), y: (268.0 - 36.0, 20.0) };
+const FRAME: Frame = Frame::new(268.0, 20.0, (52.0, WIDTH - 112.0));
 /// Products that are always shown. Chosen: three powers of ten.
 const LEAST: f64 = 1e3;
 /// Largest number of products: beyond it all lines are parallel. Chosen.

@@ -9,7 +9,7 @@ use crate::svg::{Anchor, Svg, WIDTH, inside, text_width};
 use crate::text::percent;
 use sparsight::matrix::Bytes;
 
-const FRAME: Frame = Frame { height: 344.0, x: (66.0, WIDTH - 8.0), y: (344.0 - 36.0, 24.0) };
+const FRAME: Frame = Frame::new(344.0, 24.0, (66.0, WIDTH - 8.0));
 /// Largest ratio of the sizes of cache and matrix for which the cache is shown. Chosen: three powers of ten.
 const FAR: f64 = 1e3;
 

@@ -11,7 +11,7 @@ use sparsight::answer::MatrixSummary;
 use sparsight::matrix::LengthBin;
 use std::collections::BTreeSet;
 
-const FRAME: Frame = Frame { height: 268.0, x: (40.0, WIDTH - 6.0), y: (268.0 - 36.0, 38.0) };
+const FRAME: Frame = Frame::new(268.0, 38.0, (40.0, WIDTH - 6.0));
 /// Width of the bar of the rows without non-zeros, left of the axis.
 const EMPTY: f64 = 16.0;
 /// Lower end of the axis: half a row, so that a single row has a bar.
