@@ -14,25 +14,14 @@ const MOST_FREED: usize = 10;
 /// x of `(v, T)`; `None` if no number makes the sum fit better than 0 does. T is positive. By the active sets of Lawson and Hanson
 /// (1974, chapter 23): one number after another becomes free of 0, and those that would turn negative go back to it.
 pub fn fit<const N: usize>(samples: impl IntoIterator<Item = ([f64; N], f64)>) -> Option<[f64; N]> {
-    // Divided by T, all responses are 1.
-    let rows: Vec<[f64; N]> = samples.into_iter().map(|(v, time)| v.map(|v| v / time)).collect();
-    let mut products = [[0.0; N]; N];
-    let mut sums = [0.0; N];
-    for row in &rows {
-        for i in 0..N {
-            for k in 0..N {
-                products[i][k] += row[i] * row[k];
-            }
-            sums[i] += row[i];
-        }
-    }
+    let (products, sums, count) = summed(samples);
     let (mut x, mut free) = ([0.0; N], [false; N]);
     // Those that do not help, as far as is known.
     let mut idle = [false; N];
     for _ in 0..MOST_FREED * N {
         // How much of the length of what is left lies along each number.
         let gain = |i: usize| (sums[i] - dot(&products[i], &x)) / products[i][i].sqrt();
-        let least = LEAST_COSINE * (rows.len() as f64).sqrt();
+        let least = LEAST_COSINE * (count as f64).sqrt();
         // Of several that gain as much, the first.
         let others = (0..N).rev().filter(|&i| !free[i] && !idle[i] && gain(i) > least);
         let Some(new) = others.max_by(|&a, &b| gain(a).total_cmp(&gain(b))) else { break };
@@ -45,6 +34,24 @@ pub fn fit<const N: usize>(samples: impl IntoIterator<Item = ([f64; N], f64)>) -
         }
     }
     free.contains(&true).then_some(x)
+}
+
+/// Products of terms and the terms over all samples, divided by T so that all responses are 1, and the number of samples.
+fn summed<const N: usize>(
+    samples: impl IntoIterator<Item = ([f64; N], f64)>,
+) -> ([[f64; N]; N], [f64; N], usize) {
+    let (mut products, mut sums, mut count) = ([[0.0; N]; N], [0.0; N], 0);
+    for (v, time) in samples {
+        let row = v.map(|v| v / time);
+        for i in 0..N {
+            for k in 0..N {
+                products[i][k] += row[i] * row[k];
+            }
+            sums[i] += row[i];
+        }
+        count += 1;
+    }
+    (products, sums, count)
 }
 
 /// Moves x to z, the best where those that are `free` may be negative, or as far as none is; those that come to 0 stay there, and from
@@ -124,14 +131,7 @@ mod tests {
 
     /// The best of all x in which some numbers are 0, each solved by itself.
     fn best_of_all<const N: usize>(samples: &[([f64; N], f64)]) -> [f64; N] {
-        let mut products = [[0.0; N]; N];
-        let mut sums = [0.0; N];
-        for row in samples.iter().map(|(v, time)| v.map(|v| v / time)) {
-            for i in 0..N {
-                (0..N).for_each(|k| products[i][k] += row[i] * row[k]);
-                sums[i] += row[i];
-            }
-        }
+        let (products, sums, _) = summed(samples.iter().copied());
         let misfit = |x: &[f64; N]| {
             let quadratic = products.iter().zip(x).map(|(row, own)| own * dot(row, x)).sum::<f64>();
             quadratic - 2.0 * dot(&sums, x)
