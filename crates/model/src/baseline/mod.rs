@@ -12,7 +12,7 @@ mod terms;
 
 pub use terms::Terms;
 pub(crate) use terms::{
-    KEPT_OF_L2, Lookups, TERMS, bytes_per_s, fetched_bytes, launch_s, longest_and_turns, positive_or, reuse,
+    KEPT_OF_L2, TERMS, bytes_per_s, fetched_bytes, launch_s, longest_and_turns, positive_or, reuse,
 };
 
 use crate::non_negative;
@@ -45,7 +45,7 @@ impl Baseline {
     pub fn fit<'a>(times: impl Iterator<Item = (&'a Candidate, &'a Terms, f64)> + Clone) -> Self {
         let mut apart: BTreeMap<(u32, Dtype), Vec<Timed>> = BTreeMap::new();
         for (candidate, terms, time_s) in times {
-            apart.entry((candidate.block, candidate.dtype)).or_default().push((terms.0, time_s));
+            apart.entry((candidate.block, candidate.dtype)).or_default().push((terms.seconds, time_s));
         }
         let fit = |samples: Vec<Timed>| non_negative::fit(samples).map(|x| x.map(|x| x as f32));
         let pooled = fit(apart.values().flatten().copied().collect());
@@ -70,7 +70,7 @@ impl Baseline {
     /// b, and each term's share of it.
     pub(crate) fn parts(&self, candidate: &Candidate, terms: &Terms) -> (f64, [f64; TERMS]) {
         let weights = self.weights(candidate);
-        let parts: [f64; TERMS] = std::array::from_fn(|at| f64::from(weights[at]) * terms.0[at]);
+        let parts: [f64; TERMS] = std::array::from_fn(|at| f64::from(weights[at]) * terms.seconds[at]);
         let whole = parts.iter().sum::<f64>().max(LEAST * terms.streamed_s());
         (whole, parts.map(|part| part / whole))
     }
@@ -78,6 +78,7 @@ impl Baseline {
 
 #[cfg(test)]
 mod tests {
+    use super::terms::Lookups;
     use super::*;
 
     #[test]
@@ -94,7 +95,7 @@ mod tests {
             });
             for (of, candidate) in candidates.iter().enumerate() {
                 let time = (0..TERMS).map(|at| weights(of, at) * terms[at]).sum::<f64>();
-                made.push((*candidate, Terms(terms), time));
+                made.push((*candidate, Terms { seconds: terms, lookups: Lookups::default() }, time));
             }
         }
         let baseline = Baseline::fit(made.iter().map(|(c, t, s)| (c, t, *s)));

@@ -78,7 +78,7 @@ fn held(facts: &DeviceFacts) -> f64 {
 /// values too, which other formats and kernels read one after the other. A lookup is one line of one load; a multiprocessor does one a
 /// cycle. Where threads are given to non-zeros a load is of 32 neighbouring non-zeros of a row; a routine of the vendor's library whose
 /// work is counted by rows counts with one thread a row, as its work does.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Lookups {
     /// Lines a non-zero.
     pub(crate) share: f64,
@@ -112,7 +112,11 @@ impl Lookups {
 
 /// Seconds by term, of one candidate on one matrix; none negative. What needs the features' locality is 0 without it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Terms(pub(crate) [f64; TERMS]);
+pub struct Terms {
+    pub(crate) seconds: [f64; TERMS],
+    /// The lookups that three of them count.
+    pub(crate) lookups: Lookups,
+}
 
 impl Terms {
     /// The terms of a candidate on a matrix with these features.
@@ -133,7 +137,7 @@ impl Terms {
         let blocks = kernel.thread_blocks(candidate.block, f) / multiprocessors;
         let work = kernel.unit().count(f.nrows, f.nnz) as f64;
         let waves = (work / strip(kernel, facts).size as f64).ceil();
-        Self([
+        let seconds = [
             launch_s(facts),
             bytes / rate,
             beyond / rate,
@@ -149,12 +153,13 @@ impl Terms {
             STEP_S * nnz * lookups.share / multiprocessors,
             STEP_S * heaviest * lookups.a_load,
             STEP_S * lookups.heaviest,
-        ])
+        ];
+        Self { seconds, lookups }
     }
 
     /// Launch and compulsory bytes, seconds; positive.
     pub(crate) fn streamed_s(&self) -> f64 {
-        self.0[0] + self.0[1]
+        self.seconds[0] + self.seconds[1]
     }
 }
 

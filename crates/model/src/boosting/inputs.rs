@@ -11,9 +11,7 @@
 //! Density: rows, columns and non-zeros are there.
 
 use crate::Term;
-use crate::baseline::{
-    Lookups, TERMS, Terms, bytes_per_s, fetched_bytes, launch_s, longest_and_turns, reuse,
-};
+use crate::baseline::{TERMS, Terms, bytes_per_s, fetched_bytes, launch_s, longest_and_turns, reuse};
 use sparsight_kernels::{Candidate, DeviceFacts, Kernel, compulsory_bytes, strip};
 use sparsight_matrix::{Dtype, Features, Locality};
 
@@ -232,7 +230,6 @@ impl<'f> Matrix<'f> {
         let steps = work_of_warps.map_or(nnz / WARP, |work| work.steps);
         let [longest, turns] = longest_and_turns(work_of_warps, facts);
         let sector = Locality::sector(self.dtype);
-        let lookups = Lookups::of(candidate, f);
         let fetched = |share: f64| over(fetched_bytes(nnz, share), bytes_per_s(facts) * streamed);
         [
             Value(bytes),
@@ -248,8 +245,8 @@ impl<'f> Matrix<'f> {
             Value(turns / streamed),
             fetched(l.warp_sectors[sector]),
             fetched(l.multiprocessor_sectors[sector]),
-            Value(lookups.share),
-            Value(lookups.a_load),
+            Value(of.lookups.share),
+            Value(of.lookups.a_load),
         ]
     }
 }
