@@ -34,8 +34,8 @@ pub struct Loads {
     pub x: [[u64; TEAMS]; 2],
     /// Lines of column indices and values, as CSR has them, for each 1,024 non-zeros.
     pub rows: [[u64; TEAMS]; 2],
-    /// Lines of x that the heaviest warp touches in all its loads, estimated: of the warps among the 32 neighbouring rows with most non-zeros, and
-    /// of that of the longest row, the one with most.
+    /// Lines of x that the heaviest warp touches in all its loads, estimated: of the warps among the 32 neighbouring rows with most
+    /// non-zeros, and of that of the longest row, the one with most.
     pub heaviest_x: [[u64; TEAMS]; 2],
     /// Its lines of column indices and values.
     pub heaviest_rows: [[u64; TEAMS]; 2],
