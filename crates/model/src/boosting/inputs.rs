@@ -25,6 +25,8 @@ const MATRIX_INPUTS: usize = 28;
 const KNOB_INPUTS: usize = 3;
 /// Inputs of one prediction.
 pub(super) const COUNT: usize = BLOCK_INPUTS + KERNEL_INPUTS + MATRIX_INPUTS + KNOB_INPUTS;
+/// The place of the first input that all candidates share.
+pub(super) const OF_MATRIX: usize = BLOCK_INPUTS + KERNEL_INPUTS;
 
 /// Name and unit of each input, in order; b is the baseline, of which its terms have shares. A model that was fitted with other
 /// inputs is refused.
@@ -147,10 +149,15 @@ impl<'f> Matrix<'f> {
         let kernel = self.kernel(candidate, terms, facts).map(Quantity::input);
         let mut all = [0; COUNT];
         all[..BLOCK_INPUTS].copy_from_slice(&self.block_inputs(candidate, shares, facts));
-        all[BLOCK_INPUTS..BLOCK_INPUTS + KERNEL_INPUTS].copy_from_slice(&kernel);
-        all[BLOCK_INPUTS + KERNEL_INPUTS..][..MATRIX_INPUTS].copy_from_slice(&self.inputs);
+        all[BLOCK_INPUTS..OF_MATRIX].copy_from_slice(&kernel);
+        all[OF_MATRIX..][..MATRIX_INPUTS].copy_from_slice(&self.inputs);
         all[COUNT - KNOB_INPUTS..].copy_from_slice(&knobs(candidate.kernel).map(Quantity::input));
         all
+    }
+
+    /// Inputs that all candidates share, which begin at [`OF_MATRIX`].
+    pub(super) fn shared(&self) -> &[i32] {
+        &self.inputs
     }
 
     /// Inputs that all candidates share, then those that each of `kernels` adds, whatever its block size: 28 numbers and 15 a kernel.

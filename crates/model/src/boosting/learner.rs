@@ -1,15 +1,15 @@
 //! The trees of each family, and the network of all kernels, over the baselines of the kernels.
 
 use super::growth::growth;
-use super::inputs::{BLOCK_INPUTS, COUNT, INPUTS, MIDDLE_BLOCK, Matrix};
+use super::inputs::{BLOCK_INPUTS, COUNT, INPUTS, MIDDLE_BLOCK, Matrix, OF_MATRIX};
 use crate::baseline::{Baseline, Terms};
-use crate::network::{self, Network};
+use crate::network::{self, Begun, Network};
 use crate::trees::{Row, ScalarForest};
 use crate::{Learner, LearningSample, Term};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use sparsight_kernels::{Candidate, DeviceFacts, Kernel};
-use sparsight_matrix::Features;
+use sparsight_matrix::{Dtype, Features};
 use std::collections::BTreeSet;
 
 /// `T = b exp(sum of the leaves + d)`, where d moves a kernel from what its trees say towards what the network says.
@@ -137,24 +137,32 @@ impl Boosting {
     }
 
     /// d, from the inputs of the kernel's middle block size and what the trees say there.
-    fn pull(&self, of: OfKernel<'_>, inputs: &[i32; COUNT], of_trees: f64) -> f64 {
-        SHARE * (self.network.answer(inputs, of.class) - of_trees)
+    fn pull(&self, of: OfKernel<'_>, matrix: &Asked<'_>, inputs: &[i32; COUNT], of_trees: f64) -> f64 {
+        SHARE * (self.network.answer(inputs, &matrix.begun, of.class) - of_trees)
     }
 
     /// [`Boosting::pull`] of a candidate of any block size.
-    fn pull_alone(
-        &self,
-        of: OfKernel<'_>,
-        candidate: &Candidate,
-        features: &Features,
-        matrix: &Matrix<'_>,
-        facts: &DeviceFacts,
-    ) -> f64 {
+    fn pull_alone(&self, of: OfKernel<'_>, candidate: &Candidate, matrix: &Asked<'_>) -> f64 {
         let candidate = Candidate { block: middle(candidate.kernel), ..*candidate };
-        let terms = Terms::of(&candidate, features, facts);
+        let terms = matrix.terms(&candidate);
         let (_, shares) = of.baseline.parts(&candidate, &terms);
-        let inputs = matrix.inputs(&candidate, &terms, &shares, facts);
-        self.pull(of, &inputs, of.trees.sum(&inputs))
+        let inputs = matrix.of.inputs(&candidate, &terms, &shares, matrix.facts);
+        self.pull(of, matrix, &inputs, of.trees.sum(&inputs))
+    }
+}
+
+/// A matrix in one value type, with what the network makes of the inputs that all candidates share.
+#[derive(Debug)]
+pub struct Asked<'m> {
+    of: Matrix<'m>,
+    features: &'m Features,
+    facts: &'m DeviceFacts,
+    begun: Begun,
+}
+
+impl Asked<'_> {
+    fn terms(&self, candidate: &Candidate) -> Terms {
+        Terms::of(candidate, self.features, self.facts)
     }
 }
 
@@ -202,27 +210,36 @@ impl Learner for Boosting {
         Self { baselines, families, network }
     }
 
-    fn time_s(&self, candidate: &Candidate, features: &Features, facts: &DeviceFacts) -> Option<f64> {
-        self.times_s(std::slice::from_ref(candidate), features, facts).swap_remove(0)
+    type Matrix<'m> = Asked<'m>;
+
+    fn matrix<'m>(
+        &'m self,
+        features: &'m Features,
+        dtype: Dtype,
+        facts: &'m DeviceFacts,
+    ) -> Option<Asked<'m>> {
+        let of = Matrix::of(features, dtype, facts)?;
+        let begun = self.network.begin(OF_MATRIX, of.shared());
+        Some(Asked { of, features, facts, begun })
     }
 
-    fn times_s(&self, blocks: &[Candidate], features: &Features, facts: &DeviceFacts) -> Vec<Option<f64>> {
+    fn times_s(&self, blocks: &[Candidate], matrix: &Asked<'_>) -> Vec<Option<f64>> {
         let Some(first) = blocks.first() else { return Vec::new() };
-        let Some(matrix) = Matrix::of(features, first.dtype, facts) else { return vec![None; blocks.len()] };
         let Some(of) = self.of_kernel(first.kernel) else { return vec![None; blocks.len()] };
-        let terms: Vec<Terms> = blocks.iter().map(|c| Terms::of(c, features, facts)).collect();
+        let facts = matrix.facts;
+        let terms: Vec<Terms> = blocks.iter().map(|c| matrix.terms(c)).collect();
         let parts: Vec<_> = blocks.iter().zip(&terms).map(|(c, t)| of.baseline.parts(c, t)).collect();
-        let of_block = |(c, (_, shares)): (&Candidate, &(f64, _))| matrix.block_inputs(c, shares, facts);
+        let of_block = |(c, (_, shares)): (&Candidate, &(f64, _))| matrix.of.block_inputs(c, shares, facts);
         let differing: Vec<_> = blocks.iter().zip(&parts).map(of_block).collect();
-        let mut inputs = matrix.inputs(first, &terms[0], &parts[0].1, facts);
+        let mut inputs = matrix.of.inputs(first, &terms[0], &parts[0].1, facts);
         let mut corrections = of.trees.sums(&inputs, &differing);
         if !self.network.is_empty() {
             let at_middle = blocks.iter().position(|c| c.block == middle(c.kernel));
             let pull = if let Some(at) = at_middle {
                 inputs[..BLOCK_INPUTS].copy_from_slice(&differing[at]);
-                self.pull(of, &inputs, corrections[at])
+                self.pull(of, matrix, &inputs, corrections[at])
             } else {
-                self.pull_alone(of, first, features, &matrix, facts)
+                self.pull_alone(of, first, matrix)
             };
             for correction in &mut corrections {
                 *correction += pull;
@@ -233,18 +250,18 @@ impl Learner for Boosting {
     }
 
     fn terms(&self, candidate: &Candidate, features: &Features, facts: &DeviceFacts) -> Vec<Term> {
-        let Some(matrix) = Matrix::of(features, candidate.dtype, facts) else { return Vec::new() };
+        let Some(matrix) = self.matrix(features, candidate.dtype, facts) else { return Vec::new() };
         let Some(of) = self.of_kernel(candidate.kernel) else { return Vec::new() };
-        let terms = Terms::of(candidate, features, facts);
+        let terms = matrix.terms(candidate);
         let (baseline, shares) = of.baseline.parts(candidate, &terms);
-        let correction = of.trees.sum(&matrix.inputs(candidate, &terms, &shares, facts));
-        let mut all = matrix.terms(candidate, &terms, &shares, facts);
+        let correction = of.trees.sum(&matrix.of.inputs(candidate, &terms, &shares, facts));
+        let mut all = matrix.of.terms(candidate, &terms, &shares, facts);
         let whole = |name, value, unit| Term { part: "", name, value, unit };
         all.push(whole("baseline", baseline, "s"));
         all.push(whole("trees", of.trees.len() as f64, ""));
         all.push(whole("factor of the trees", correction.exp(), ""));
         if !self.network.is_empty() {
-            let pull = self.pull_alone(of, candidate, features, &matrix, facts);
+            let pull = self.pull_alone(of, candidate, &matrix);
             all.push(whole("factor of the network", pull.exp(), ""));
         }
         all

@@ -115,10 +115,12 @@ impl Comparison {
         joined: &[Option<Seconds>],
     ) -> Vec<f64> {
         let least_s = least_s(ratios, joined);
-        let factor = |(candidate, ratio): (&Candidate, &Option<f64>)| {
-            ratio.map_or(1.0, |_| self.size_classes.factor(candidate.kernel, least_s))
+        let of_kernel = |blocks: &[Candidate]| {
+            let factor = self.size_classes.of_kernel(blocks[0].kernel).at(least_s);
+            std::iter::repeat_n(factor, blocks.len())
         };
-        candidates.iter().zip(ratios).map(factor).collect()
+        let factors = candidates.chunk_by(|a, b| a.kernel == b.kernel).flat_map(of_kernel);
+        factors.zip(ratios).map(|(factor, ratio)| ratio.map_or(1.0, |_| factor)).collect()
     }
 
     /// The times of candidates of one value type, joined from how they compare (r, [`Comparison::log_ratios`]) and what was

@@ -110,9 +110,20 @@ mod tests {
             Self(samples.iter().map(|s| s.features.nrows).collect())
         }
 
+        type Matrix<'m> = &'m Features;
+
+        fn matrix<'m>(
+            &'m self,
+            features: &'m Features,
+            _: Dtype,
+            _: &'m DeviceFacts,
+        ) -> Option<&'m Features> {
+            Some(features)
+        }
+
         /// 2 s for a matrix that it never saw.
-        fn time_s(&self, _: &Candidate, features: &Features, _: &DeviceFacts) -> Option<f64> {
-            Some(if self.0.contains(&features.nrows) { 1.0 } else { 2.0 })
+        fn times_s(&self, blocks: &[Candidate], features: &&Features) -> Vec<Option<f64>> {
+            vec![Some(if self.0.contains(&features.nrows) { 1.0 } else { 2.0 }); blocks.len()]
         }
 
         fn terms(&self, _: &Candidate, _: &Features, _: &DeviceFacts) -> Vec<Term> {

@@ -4,7 +4,7 @@ use super::LearningSample;
 use crate::Term;
 use serde::{Serialize, de::DeserializeOwned};
 use sparsight_kernels::{Candidate, DeviceFacts, Kernel};
-use sparsight_matrix::Features;
+use sparsight_matrix::{Dtype, Features};
 use std::fmt::Debug;
 
 /// A method's model of a group of kernels: all block sizes and value types. Made by [`LearnedModel`](super::LearnedModel).
@@ -46,14 +46,25 @@ pub trait Learner: Clone + Debug + PartialEq + Send + Sync + Serialize + Deseria
     /// [`Locality`](sparsight_matrix::Locality). Deterministic.
     fn learn(samples: &[LearningSample<'_>], facts: &DeviceFacts) -> Self;
 
-    /// Predicted seconds, before any floor; `None` if nothing was learned of the candidate's kernel, block size or value type,
-    /// or the features lack what it looks at.
-    fn time_s(&self, candidate: &Candidate, features: &Features, facts: &DeviceFacts) -> Option<f64>;
+    /// What it computes once for all candidates of a matrix.
+    type Matrix<'m>: Sync;
 
-    /// [`Learner::time_s`] of candidates that differ in their block size alone, in order. A method that can share work
-    /// between them overrides this; the answers are the same.
-    fn times_s(&self, blocks: &[Candidate], features: &Features, facts: &DeviceFacts) -> Vec<Option<f64>> {
-        blocks.iter().map(|candidate| self.time_s(candidate, features, facts)).collect()
+    /// A matrix in one value type, on the device that was learned from; `None` if the features lack what it looks at.
+    fn matrix<'m>(
+        &'m self,
+        features: &'m Features,
+        dtype: Dtype,
+        facts: &'m DeviceFacts,
+    ) -> Option<Self::Matrix<'m>>;
+
+    /// Predicted seconds, before any floor, of candidates of the matrix' value type that differ in their block size alone, in order;
+    /// `None` if nothing was learned of the kernel, block size or value type.
+    fn times_s(&self, blocks: &[Candidate], matrix: &Self::Matrix<'_>) -> Vec<Option<f64>>;
+
+    /// [`Learner::times_s`] of one candidate.
+    fn time_s(&self, candidate: &Candidate, features: &Features, facts: &DeviceFacts) -> Option<f64> {
+        let matrix = self.matrix(features, candidate.dtype, facts)?;
+        self.times_s(std::slice::from_ref(candidate), &matrix).pop()?
     }
 
     /// The numbers behind [`Learner::time_s`], in the order of the formula.

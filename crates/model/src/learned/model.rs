@@ -213,11 +213,11 @@ impl<L: Learner> LearnedModel<L> {
         let dtypes: BTreeSet<Dtype> = usable.iter().map(|s| s.candidate.dtype).collect();
         let dtypes = dtypes.into_iter().collect();
         let of_kernel = |(kernel, judged): (&LearnedKernel, Vec<HeldOut<'a>>)| {
-            let interval = |time_s| size_classes.scaled(kernel.kernel, kernel.interval, time_s);
+            let factors = size_classes.of_kernel(kernel.kernel);
             let judged = judged.into_iter().map(|HeldOut { sample, predicted }| Judged {
                 sample,
                 predicted,
-                interval: interval(predicted.0),
+                interval: factors.scaled(kernel.interval, predicted.0),
             });
             judged.collect::<Vec<_>>()
         };

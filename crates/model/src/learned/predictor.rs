@@ -35,29 +35,42 @@ impl<L: Learner> LearnedPredictor<'_, L> {
         self.model.learned(candidate.kernel).filter(|_| self.model.knows(candidate.dtype))
     }
 
+    /// Predictions of candidates of one value type whose kernels were learned together, kernels side by side.
+    fn group(&self, candidates: &[Candidate], features: &Features) -> Vec<Predicted> {
+        let known = candidates.iter().find_map(|candidate| Some((self.learned(candidate)?.1, candidate)));
+        let matrix = known.and_then(|(learned, known)| learned.matrix(features, known.dtype, self.facts));
+        let kernels = candidates.par_chunk_by(|a, b| a.kernel == b.kernel);
+        kernels.flat_map_iter(|blocks| self.blocks(blocks, features, matrix.as_ref())).collect()
+    }
+
     fn not_fitted(candidate: &Candidate) -> PredictError {
         PredictError::NotFitted { model: L::NAME, candidate: candidate.to_string() }
     }
 
-    /// Predictions of candidates that differ in their block size alone.
-    fn blocks(&self, blocks: &[Candidate], features: &Features) -> Vec<Predicted> {
+    /// Predictions of candidates that differ in their block size alone; `matrix` is what was learned makes of the matrix.
+    fn blocks(
+        &self,
+        blocks: &[Candidate],
+        features: &Features,
+        matrix: Option<&L::Matrix<'_>>,
+    ) -> Vec<Predicted> {
         let Some(first) = blocks.first() else { return Vec::new() };
         let Some((kernel, learned)) = self.learned(first) else {
             return blocks.iter().map(|candidate| Err(Self::not_fitted(candidate))).collect();
         };
-        if features.loads().is_none() {
+        let Some(matrix) = matrix.filter(|_| features.loads().is_some()) else {
             return vec![Err(PredictError::NoLocality { model: L::NAME }); blocks.len()];
-        }
+        };
         // Neither looks at the block size.
         let (widening, extrapolates) = kernel.trained.outside(first, features);
         // However far beyond what was measured: a launch may be faster than launches are on average, but not by more.
         let floor_s = kernel.floor_s(self.facts);
         let least_s = floor_s / 2.0;
-        let times = learned.times_s(blocks, features, self.facts).into_iter().zip(blocks);
+        let times = learned.times_s(blocks, matrix).into_iter().zip(blocks);
+        let factors = self.model.size_classes.of_kernel(kernel.kernel);
         let prediction = |(time_s, candidate): (Option<f64>, &Candidate)| {
             let time_s = within(time_s.ok_or_else(|| Self::not_fitted(candidate))?, floor_s);
-            let interval =
-                self.model.size_classes.scaled(kernel.kernel, kernel.interval, time_s).widened(widening);
+            let interval = factors.scaled(kernel.interval, time_s).widened(widening);
             let (low, high) = interval.around(time_s);
             let low = low.max(least_s);
             let extrapolates = extrapolates.clone();
@@ -73,13 +86,13 @@ impl<L: Learner> Model for LearnedPredictor<'_, L> {
     }
 
     fn predict(&self, candidate: &Candidate, features: &Features) -> Predicted {
-        self.blocks(std::slice::from_ref(candidate), features).swap_remove(0)
+        self.group(std::slice::from_ref(candidate), features).swap_remove(0)
     }
 
     fn predict_each(&self, candidates: &[Candidate], features: &Features) -> Vec<Predicted> {
-        let alike = |a: &Candidate, b: &Candidate| (a.kernel, a.dtype) == (b.kernel, b.dtype);
-        let kernels = candidates.par_chunk_by(alike);
-        kernels.flat_map_iter(|blocks| self.blocks(blocks, features)).collect()
+        let group = |candidate: &Candidate| (L::group(candidate.kernel), candidate.dtype);
+        let groups = candidates.par_chunk_by(|a, b| group(a) == group(b));
+        groups.flat_map_iter(|candidates| self.group(candidates, features)).collect()
     }
 
     fn explain(&self, candidate: &Candidate, features: &Features) -> Result<Vec<Term>, PredictError> {

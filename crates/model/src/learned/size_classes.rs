@@ -52,8 +52,9 @@ fn of_known_families<'de, D: Deserializer<'de>>(stored: D) -> Result<BTreeMap<St
     }
 }
 
+/// The factors of one family.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-struct Factors([f64; CLASSES]);
+pub(crate) struct Factors([f64; CLASSES]);
 
 impl Default for Factors {
     fn default() -> Self {
@@ -117,16 +118,23 @@ impl SizeClasses {
         Self { all, families }
     }
 
-    /// The factor of a kernel at a time of that size.
-    pub(crate) fn factor(&self, kernel: Kernel, time_s: f64) -> f64 {
-        let factor = self.families.get(kernel.family().name).unwrap_or(&self.all).0[class(time_s)];
+    /// The factors of a kernel.
+    pub(crate) fn of_kernel(&self, kernel: Kernel) -> &Factors {
+        self.families.get(kernel.family().name).unwrap_or(&self.all)
+    }
+}
+
+impl Factors {
+    /// The factor at a time of that size.
+    pub(crate) fn at(&self, time_s: f64) -> f64 {
+        let factor = self.0[class(time_s)];
         // A damaged file may say anything.
         if factor.is_finite() { factor.clamp(MOST.recip(), MOST) } else { 1.0 }
     }
 
     /// The interval of a kernel around a time of that size.
-    pub(crate) fn scaled(&self, kernel: Kernel, interval: LogInterval, time_s: f64) -> LogInterval {
-        interval.widened(self.factor(kernel, time_s) - 1.0)
+    pub(crate) fn scaled(&self, interval: LogInterval, time_s: f64) -> LogInterval {
+        interval.widened(self.at(time_s) - 1.0)
     }
 }
 
@@ -167,11 +175,12 @@ mod tests {
         let all = [&short[..], &long, &long_ell, one_jad].concat();
         let classes = SizeClasses::of(&all);
         for own in [short, long, long_ell] {
-            let scaled = classes.scaled(own[0].kernel, LogInterval::from(INTERVAL), own[0].time_s);
+            let scaled = classes.of_kernel(own[0].kernel).scaled(LogInterval::from(INTERVAL), own[0].time_s);
             let inside = own.iter().filter(|h| scaled.low() <= h.residual && h.residual <= scaled.high());
             assert!((870..=930).contains(&inside.count()), "{scaled:?}");
         }
-        let high = |kernel, time_s| classes.scaled(kernel, LogInterval::from(INTERVAL), time_s).high();
+        let high =
+            |kernel, time_s| classes.of_kernel(kernel).scaled(LogInterval::from(INTERVAL), time_s).high();
         assert!(high(jad, 1e-3) > high(ell, 1e-3), "as wide as of all, though its one matrix is near");
         assert!((high(ell, 5e-6) - 0.2).abs() < 1e-12, "of that size nothing was held out");
         assert!(high(coo, 1e-3) < 0.5 && high(coo, 30e-6) < 0.21, "30 us are another class than 1 ms");
@@ -183,7 +192,7 @@ mod tests {
     fn a_damaged_factor_leaves_an_interval() {
         for factor in [f64::NAN, f64::INFINITY, -3.0, 0.0] {
             let classes = SizeClasses { all: Factors([factor; CLASSES]), families: BTreeMap::new() };
-            let scaled = classes.scaled(kernel("coo/b64/f64"), LogInterval::new(-0.1, 0.2), 1e-6);
+            let scaled = classes.of_kernel(kernel("coo/b64/f64")).scaled(LogInterval::new(-0.1, 0.2), 1e-6);
             assert!(scaled.low() < 0.0 && scaled.high() > 0.0 && scaled.high() <= 0.8);
         }
     }

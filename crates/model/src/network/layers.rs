@@ -63,6 +63,14 @@ pub(super) fn add<const N: usize>(sums: &mut [f32; N], number: f32, row: &[f32; 
     }
 }
 
+/// Adds each number times its row to `sums`.
+#[inline(always)]
+fn add_all<const N: usize>(sums: &mut [f32; N], numbers: &[f32], rows: &[[f32; N]]) {
+    for (number, row) in numbers.iter().zip(rows) {
+        add(sums, *number, row);
+    }
+}
+
 impl Layers {
     pub(super) fn empty(inputs: usize, classes: usize) -> Self {
         Self {
@@ -87,26 +95,36 @@ impl Layers {
         ]
     }
 
+    /// Sums of the first layer over the inputs from place `from` on alone.
+    pub(super) fn begin(&self, scaled: &[f32], from: usize) -> [f32; FIRST] {
+        let mut first = [0.0; FIRST];
+        add_all(&mut first, scaled, &self.first[from..]);
+        first
+    }
+
+    /// Of a row, from what [`Layers::begin`] gave, if anything, and the other inputs in parts, each behind the place of its first.
     #[inline(always)]
-    pub(super) fn sums(&self, scaled: &[f32], class: usize) -> Sums {
+    pub(super) fn sums<'p>(
+        &self,
+        begun: Option<&[f32; FIRST]>,
+        parts: impl IntoIterator<Item = (usize, &'p [f32])>,
+        class: usize,
+    ) -> Sums {
         let mut first = self.classes[class];
-        for (number, row) in scaled.iter().zip(&self.first) {
-            add(&mut first, *number, row);
+        if let Some(begun) = begun {
+            add(&mut first, 1.0, begun);
+        }
+        for (from, scaled) in parts {
+            add_all(&mut first, scaled, &self.first[from..]);
         }
         let mut second = self.bias;
-        for (number, row) in each(&first, smooth).iter().zip(&self.second) {
-            add(&mut second, *number, row);
-        }
+        add_all(&mut second, &each(&first, smooth), &self.second);
         Sums { first, second }
     }
 
     #[inline(always)]
     pub(super) fn answer_of(&self, sums: &Sums, class: usize) -> f32 {
         self.start[class] + product(&each(&sums.second, smooth), &self.last)
-    }
-
-    pub(super) fn answer(&self, scaled: &[f32], class: usize) -> f32 {
-        self.answer_of(&self.sums(scaled, class), class)
     }
 
     /// As it is stored; `None` if a weight is not finite.

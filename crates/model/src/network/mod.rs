@@ -18,6 +18,7 @@ mod train;
 
 use crate::packed::{push, push_signed, take, take_signed};
 use layers::{FIRST, Layers};
+use std::ops::Range;
 pub(crate) use train::Row;
 
 /// Networks over the same inputs, whose mean answers.
@@ -25,6 +26,13 @@ pub(crate) use train::Row;
 pub(crate) struct Network {
     inputs: Vec<Seen>,
     nets: Vec<Layers>,
+}
+
+/// Sums of the first layer of each network over inputs that several rows share.
+#[derive(Debug, Default)]
+pub(crate) struct Begun {
+    place: Range<usize>,
+    first: Vec<[f32; FIRST]>,
 }
 
 /// What was seen of an input.
@@ -76,11 +84,25 @@ impl Network {
         self.nets.is_empty()
     }
 
-    /// The answer for a row of class `class`, which is one of those that it was trained with; 0 without networks.
-    pub(crate) fn answer(&self, inputs: &[i32], class: usize) -> f64 {
-        let scaled: Vec<f32> = scaled(&self.inputs, inputs).collect();
-        let sum: f64 = self.nets.iter().map(|net| f64::from(net.answer(&scaled, class))).sum();
-        sum / self.nets.len().max(1) as f64
+    /// What many rows have in common whose inputs from place `from` on are `shared`. Any may be called shared, or none.
+    pub(crate) fn begin(&self, from: usize, shared: &[i32]) -> Begun {
+        let place = from..from + shared.len();
+        let Some(seen) = self.inputs.get(place.clone()) else { return Begun::default() };
+        let scaled: Vec<f32> = scaled(seen, shared).collect();
+        let first = self.nets.iter().map(|net| net.begin(&scaled, from)).collect();
+        Begun { place, first }
+    }
+
+    /// The answer for a row of class `class`, which is one of those that it was trained with; 0 without networks. The shared inputs
+    /// are those that `begun` was made of.
+    pub(crate) fn answer(&self, inputs: &[i32], begun: &Begun, class: usize) -> f64 {
+        let [before, behind] = [0..begun.place.start, begun.place.end..self.inputs.len()]
+            .map(|place| scaled(&self.inputs[place.clone()], &inputs[place]).collect::<Vec<f32>>());
+        let parts = [(0, &before[..]), (begun.place.end, &behind[..])];
+        let answer = |(at, net): (usize, &Layers)| {
+            f64::from(net.answer_of(&net.sums(begun.first.get(at), parts, class), class))
+        };
+        self.nets.iter().enumerate().map(answer).sum::<f64>() / self.nets.len().max(1) as f64
     }
 
     /// Adds all to `bytes`.
@@ -155,6 +177,10 @@ mod tests {
         Network::train(&rows.collect::<Vec<_>>(), CLASSES, 2)
     }
 
+    fn alone(network: &Network, inputs: [i32; 3], class: usize) -> f64 {
+        network.answer(&inputs, &Begun::default(), class)
+    }
+
     #[test]
     fn a_smooth_law_is_learned_also_of_a_class_with_few_rows() {
         let rows = rows();
@@ -162,7 +188,7 @@ mod tests {
         let network = trained(taught);
         let off = |rows: &mut dyn Iterator<Item = ([i32; 3], usize)>| {
             let off = rows.map(|(inputs, class)| {
-                (network.answer(&inputs, class) - f64::from(law(inputs, class))).abs()
+                (alone(&network, inputs, class) - f64::from(law(inputs, class))).abs()
             });
             let off: Vec<f64> = off.collect();
             off.iter().sum::<f64>() / off.len() as f64
@@ -180,9 +206,22 @@ mod tests {
         let network = trained(&rows[..100]);
         let most = rows[..100].iter().map(|(inputs, _)| inputs[0]).max().unwrap();
         let [border, far, other] = [[most, 5, 17], [i32::MAX, 5, 17], [most, 5, i32::MIN]]
-            .map(|inputs| network.answer(&inputs, 0).to_bits());
+            .map(|inputs| alone(&network, inputs, 0).to_bits());
         assert_eq!(border, far);
         assert_eq!(border, other, "what is always the same does not count");
+    }
+
+    #[test]
+    fn rows_that_share_inputs_are_answered_as_each_alone() {
+        let rows = rows();
+        let network = trained(&rows[..100]);
+        for (inputs, class) in &rows[100..120] {
+            for shared in [0..2, 1..2, 1..3, 0..3, 2..2] {
+                let begun = network.begin(shared.start, &inputs[shared.clone()]);
+                let off = network.answer(inputs, &begun, *class) - alone(&network, *inputs, *class);
+                assert!(off.abs() < 1e-6, "{shared:?}: {off}");
+            }
+        }
     }
 
     #[test]
@@ -204,7 +243,7 @@ mod tests {
                 let mut changed = bytes.clone();
                 changed[at] = value;
                 if let Ok(network) = Network::unpack(3, CLASSES, &mut &changed[..]) {
-                    network.answer(&[i32::MIN, i32::MAX, 0], 2);
+                    alone(&network, [i32::MIN, i32::MAX, 0], 2);
                 }
             }
         }
@@ -212,6 +251,6 @@ mod tests {
         Network::default().pack(&mut none);
         assert_eq!(none, [0]);
         assert_eq!(Network::unpack(3, CLASSES, &mut &none[..]), Ok(Network::default()));
-        assert!(Network::default().answer(&[1, 2, 3], 0).abs() < f64::MIN_POSITIVE);
+        assert!(alone(&Network::default(), [1, 2, 3], 0).abs() < f64::MIN_POSITIVE);
     }
 }

@@ -131,7 +131,7 @@ fn slope(u: f32) -> f32 {
 /// Adds the gradient of the loss of a row, times `share`.
 #[inline(always)]
 fn add_gradient(net: &Layers, gradient: &mut Layers, row: &Row<'_>, scaled: &[f32], share: f32) {
-    let sums = net.sums(scaled, row.class);
+    let sums = net.sums(None, [(0, scaled)], row.class);
     let off = net.answer_of(&sums, row.class) - row.response;
     let off = share * (off / HUBER).clamp(-1.0, 1.0);
     let Sums { first, second } = sums;

@@ -21,6 +21,12 @@ const ROWS_TOGETHER: usize = 5;
 /// Trees that one row goes down side by side, for the same reason.
 const TREES_TOGETHER: usize = 6;
 
+/// Bits of half a word.
+const HALF: u32 = u32::BITS / 2;
+
+/// Trees that a row goes down before others do: some that stay in the first cache.
+const AT_ONCE: usize = 10 * TREES_TOGETHER;
+
 /// Bits of a node that hold the threshold; the input has the others. Inputs are brought within what these can tell apart, which is
 /// more than the logarithm of any finite number takes.
 const THRESHOLD_BITS: u32 = 24;
@@ -144,13 +150,13 @@ impl Complete {
         at + at + usize::from(goes_right)
     }
 
-    /// The child of `at` that the least of some inputs leads to, and whether the largest leads to another, here or before.
-    fn step_between(&self, (at, apart): (usize, bool), between: &[(u32, u32); PLACES]) -> (usize, bool) {
-        let at = at % LEAVES;
-        let split = self.splits[at];
+    /// The child of the node in the lower half of `both` that the least of some inputs leads to, and in the upper half the turn that the
+    /// largest takes there: as long as both take the same turns, both halves are the same. In one word, since a processor has too few
+    /// registers for two.
+    fn step_between(&self, both: u32, between: &[(u32, u32); PLACES]) -> u32 {
+        let split = self.splits[both as usize % LEAVES];
         let (least, most) = between[usize::from(split.input())];
-        let [goes_right, other] = [least, most].map(|word| split.0 < word);
-        (at + at + usize::from(goes_right), apart || goes_right != other)
+        2 * both + u32::from(split.0 < least) + (u32::from(split.0 < most) << HALF)
     }
 
     /// The value of the leaves below the node that a walk of so many levels ended at.
@@ -235,56 +241,66 @@ impl ScalarForest {
     /// Sum for one row.
     fn sum_of(&self, inputs: &Padded) -> f64 {
         let mut sum = i64::from(self.start);
-        self.walk(ROOT, |tree, at| tree.step(at, inputs), |tree, at| sum += tree.leaf(at, self.levels));
+        let step = |tree: &Complete, at| tree.step(at, inputs);
+        self.walk(&self.trees, ROOT, step, |tree, at| sum += tree.leaf(at, self.levels));
         sum as f64 / PER_ONE
     }
 
     /// Sums for rows of which `between` has the least and the largest of each input. Where these two end in one leaf, all rows do: of
-    /// the block sizes of a kernel, in two thirds of the trees. Only the others are walked for each row.
+    /// the block sizes of a kernel, in two thirds of the trees. Only the others are walked for each row, from where these two part.
     fn sums_of(
         &self,
         rows: &[Padded; ROWS_TOGETHER],
         between: &[(u32, u32); PLACES],
     ) -> [f64; ROWS_TOGETHER] {
-        let mut all = i64::from(self.start);
-        let Some(first) = self.trees.first() else { return [all as f64 / PER_ONE; ROWS_TOGETHER] };
-        // Written without a branch, which a processor would guess wrong.
-        let mut apart = vec![(first, 0); self.trees.len()];
-        let mut count = 0;
-        self.walk(
-            (ROOT, false),
-            |tree, at| tree.step_between(at, between),
-            |tree, (at, tells_apart)| {
-                let leaf = tree.leaf(at, self.levels);
-                all += leaf;
-                apart[count] = (tree, leaf);
-                count += usize::from(tells_apart);
-            },
-        );
-        let mut sums = [0; ROWS_TOGETHER];
-        for &(tree, leaf) in &apart[..count] {
-            all -= leaf;
-            let mut at = [ROOT; ROWS_TOGETHER];
-            for _ in 0..self.levels {
-                for n in 0..ROWS_TOGETHER {
-                    at[n] = tree.step(at[n], &rows[n]);
+        // What all rows get, and each.
+        let (mut all, mut sums) = (i64::from(self.start), [0; ROWS_TOGETHER]);
+        let mut apart = [[(0_u8, 0_u8); AT_ONCE]; DEPTH];
+        for trees in self.trees.chunks(AT_ONCE) {
+            // Trees with a fork, by the levels below it, so that walks of one length follow each other. Written without a branch,
+            // which a processor would guess wrong.
+            let (mut counts, mut number) = ([0; DEPTH], 0);
+            self.walk(
+                trees,
+                ROOT as u32 | (ROOT as u32) << HALF,
+                |tree, both| tree.step_between(both, between),
+                |tree, both| {
+                    let at = both as usize % (1 << HALF);
+                    let turns = at ^ (both >> HALF) as usize;
+                    let (is_shared, below) = (turns == 0, (turns | 1).ilog2() as usize);
+                    all += if is_shared { tree.leaf(at, self.levels) } else { 0 };
+                    apart[below][counts[below]] = (number, (at >> below >> 1) as u8);
+                    counts[below] += usize::from(!is_shared);
+                    number += 1;
+                },
+            );
+            for (below, (apart, count)) in apart.iter().zip(counts).enumerate() {
+                for &(number, fork) in &apart[..count] {
+                    let tree = &trees[usize::from(number)];
+                    let mut at = [usize::from(fork); ROWS_TOGETHER];
+                    for _ in 0..=below {
+                        for n in 0..ROWS_TOGETHER {
+                            at[n] = tree.step(at[n], &rows[n]);
+                        }
+                    }
+                    for n in 0..ROWS_TOGETHER {
+                        sums[n] += tree.leaf(at[n], self.levels);
+                    }
                 }
-            }
-            for n in 0..ROWS_TOGETHER {
-                sums[n] += tree.leaf(at[n], self.levels);
             }
         }
         sums.map(|sum| (all + sum) as f64 / PER_ONE)
     }
 
-    /// Goes down all trees from `start`, several side by side, and hands on where each walk ends.
-    fn walk<'t, At: Copy>(
-        &'t self,
+    /// Goes down `trees` from `start`, several side by side, and hands on where each walk ends.
+    fn walk<At: Copy>(
+        &self,
+        trees: &[Complete],
         start: At,
         step: impl Fn(&Complete, At) -> At,
-        mut end: impl FnMut(&'t Complete, At),
+        mut end: impl FnMut(&Complete, At),
     ) {
-        let (together, others) = self.trees.as_chunks::<TREES_TOGETHER>();
+        let (together, others) = trees.as_chunks::<TREES_TOGETHER>();
         for trees in together {
             let mut at = [start; TREES_TOGETHER];
             for _ in 0..self.levels {
@@ -341,6 +357,7 @@ fn word(input: i32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Random;
 
     /// A node of a tree in preorder: a leaf's value, or an input and its threshold.
     enum Grown {
@@ -411,6 +428,37 @@ mod tests {
         }
         assert!(forest.sums::<2>(&[0; INPUTS], &[]).is_empty());
         assert!(ScalarForest::default().sums(&[0; INPUTS], &blocks).iter().all(|sum| sum.to_bits() == 0));
+    }
+
+    /// A node below which there are at most so many levels of splits.
+    fn grow_at_random(random: &mut Random, levels: usize, nodes: &mut Vec<Grown>) {
+        if levels == 0 || random.below(8) == 0 {
+            nodes.push(Leaf(random.below(4096) as f64 / 4096.0));
+            return;
+        }
+        nodes.push(Split(random.below(4) as u16, random.below(20) as i32));
+        grow_at_random(random, levels - 1, nodes);
+        grow_at_random(random, levels - 1, nodes);
+    }
+
+    #[test]
+    fn rows_that_part_at_any_level_of_more_trees_than_are_walked_at_once_are_the_same_as_each_alone() {
+        let mut random = Random(11);
+        let trees = (0..3 * AT_ONCE + 7).map(|_| {
+            let mut nodes = Vec::new();
+            grow_at_random(&mut random, DEPTH, &mut nodes);
+            tree(&nodes)
+        });
+        let forest = ScalarForest::of(&trees.collect::<Vec<_>>());
+        for _ in 0..40 {
+            let mut drawn = || [0; 2].map(|_| random.below(20) as i32);
+            let (shared, blocks) = (drawn(), [0; 7].map(|_| drawn()));
+            let of = |[a, b]: [i32; 2]| [a, b, shared[0], shared[1]];
+            let alone = blocks.map(|block| forest.sum(&of(block)).to_bits());
+            let together: Vec<u64> =
+                forest.sums(&of([0, 0]), &blocks).into_iter().map(f64::to_bits).collect();
+            assert_eq!(together, alone);
+        }
     }
 
     #[test]

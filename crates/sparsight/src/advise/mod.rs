@@ -221,17 +221,24 @@ impl<'p> Advisor<'p> {
         let facts = &self.profile.device.facts;
         let limits = Limits::with_memory(facts.memory_bytes);
         let mut advice = Advice::new(facts.kind, model, features);
-        let (mut possible, mut held) = (Vec::new(), Vec::new());
+        let (mut possible, mut held) = (Vec::<Candidate>::new(), Vec::new());
         let has_mixed = objective.mixed_precision && facts.kind.has_mixed_precision() && dtype == Dtype::F64;
         let dtypes = [Some(dtype), has_mixed.then_some(Dtype::Mixed)].into_iter().flatten();
-        for candidate in dtypes.flat_map(|dtype| self.profile.candidates(dtype)) {
-            match feasible(&candidate, features, &limits) {
-                Ok(bytes) => {
-                    possible.push(candidate);
-                    held.push(bytes);
+        let candidates: Vec<Candidate> = dtypes.flat_map(|dtype| self.profile.candidates(dtype)).collect();
+        // No block size takes more memory or preparation than another.
+        for blocks in candidates.chunk_by(|a, b| (a.kernel, a.dtype) == (b.kernel, b.dtype)) {
+            let Candidate { dtype, .. } = blocks[0];
+            match feasible(&blocks[0], features, &limits) {
+                Ok(memory) => {
+                    let bytes = useful_bytes(blocks[0].format(), dtype, features);
+                    let preparation = self.profile.preparation(&blocks[0], features, memory);
+                    possible.extend(blocks);
+                    held.extend(std::iter::repeat_n((memory, bytes, preparation), blocks.len()));
                 }
                 Err(reason) => {
-                    advice.refused.push(Refused { candidate, why: Why::Infeasible(reason) });
+                    let why = Why::Infeasible(reason);
+                    let refused = |&candidate| Refused { candidate, why: why.clone() };
+                    advice.refused.extend(blocks.iter().map(refused));
                 }
             }
         }
@@ -241,7 +248,8 @@ impl<'p> Advisor<'p> {
         if !mixed.is_empty() {
             answers.extend(self.mixed_precision(&predictor, mixed, features));
         }
-        for ((candidate, held), answer) in possible.into_iter().zip(held).zip(answers) {
+        for ((candidate, (memory, bytes, preparation)), answer) in possible.into_iter().zip(held).zip(answers)
+        {
             let (answering, prediction) = match answer {
                 Ok(answer) => answer,
                 Err(reason) => {
@@ -253,15 +261,14 @@ impl<'p> Advisor<'p> {
                     continue;
                 }
             };
-            let bytes = useful_bytes(candidate.format(), candidate.dtype, features);
             let rate = bytes.0 as f64 / prediction.time.0;
             advice.ranked.push(Advised {
                 candidate,
                 model: answering,
                 bytes,
-                memory: held,
+                memory,
                 bandwidth_fraction: (facts.copy_bytes_per_s > 0.0).then(|| rate / facts.copy_bytes_per_s),
-                preparation: self.profile.preparation(&candidate, features, held),
+                preparation,
                 pays_off_after: None,
                 iteration: None,
                 prediction,
@@ -325,7 +332,8 @@ impl Advice {
             // What it takes to convert may be unknown, but it is not nothing: such candidates come last.
             Some(n) => a.preparation.map_or(f64::INFINITY, |p| p.0) + n as f64 * a.ranked_by().0,
         };
-        self.ranked.sort_by(|a, b| cost(a).total_cmp(&cost(b)).then(a.candidate.cmp(&b.candidate)));
+        // None is negative, so that their bits are in the same order.
+        self.ranked.sort_by_cached_key(|advised| (cost(advised).to_bits(), advised.candidate));
     }
 
     /// Counts break-evens from there.

@@ -69,6 +69,8 @@ struct Held {
     learned: BTreeMap<ModelName, OnceLock<Box<dyn Learned>>>,
     comparison: OnceLock<Comparison>,
     surroundings: OnceLock<Surroundings>,
+    /// Set when all that is asked first was read.
+    first: OnceLock<()>,
 }
 
 impl Held {
@@ -76,8 +78,8 @@ impl Held {
         let strips = Variant::ALL.map(|variant| (variant, OnceLock::new()));
         let learned = registry::learned().map(|kind| (kind.name, OnceLock::new()));
         let (strips, learned) = (BTreeMap::from(strips), learned.collect());
-        let (comparison, surroundings) = (OnceLock::new(), OnceLock::new());
-        Self { source, strips, learned, comparison, surroundings }
+        let (comparison, surroundings, first) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Self { source, strips, learned, comparison, surroundings, first }
     }
 }
 
@@ -218,6 +220,15 @@ impl Models {
             Err(Error::Damaged { path: path.to_owned(), reason })
         };
         self.opened(SURROUNDINGS, Surroundings::FORMAT, &self.held.surroundings, read)
+    }
+
+    /// Reads what is asked first by `read`, unless that was done before.
+    pub(crate) fn read_first(&self, read: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
+        if self.held.first.get().is_none() {
+            read()?;
+            self.held.first.get_or_init(|| ());
+        }
+        Ok(())
     }
 
     /// The kernels of a learned model, if it is here; reads nothing.

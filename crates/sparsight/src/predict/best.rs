@@ -78,6 +78,12 @@ impl<'p> BestPredictor<'p> {
         placement: PlacementRule,
         row_length: RowLengthRule,
     ) -> Result<Self, Error> {
+        profile.models.read_first(|| Self::read(profile, placement, row_length))?;
+        Ok(Self { profile, comparison: profile.models.comparison()?, placement, row_length })
+    }
+
+    /// Reads the comparison and the models that are asked first.
+    fn read(profile: &'p Profile, placement: PlacementRule, row_length: RowLengthRule) -> Result<(), Error> {
         let kind = profile.device.facts.kind;
         let kernels = || Kernel::all().filter(move |kernel| kernel.runs_on(kind));
         let known = profile.known_models();
@@ -88,8 +94,7 @@ impl<'p> BestPredictor<'p> {
         let read = |model| Predictor::of_profile(profile, model, placement, row_length).map(drop);
         let (comparison, read) =
             rayon::join(|| profile.models.comparison(), || asked.into_par_iter().try_for_each(read));
-        read?;
-        Ok(Self { profile, comparison: comparison?, placement, row_length })
+        read.and(comparison.map(drop))
     }
 
     /// Predictor of one of the models that it asks.
@@ -184,12 +189,18 @@ impl<'p> BestPredictor<'p> {
         answers
     }
 
-    /// Predictions by the models of single kernels: each kernel's candidates are put together to the model that knows it best,
-    /// kernels side by side.
+    /// Predictions by the models of single kernels: candidates are put together to the model that knows their kernel best.
     fn alone(&self, candidates: &[Candidate], features: &Features) -> Vec<Answered> {
         let known = self.profile.known_models();
-        let of_kernel = |alike: &[Candidate]| {
-            let model = self.profile.best_of(&known, alike[0].kernel, alike[0].dtype);
+        let kernels = candidates.chunk_by(|a, b| (a.kernel, a.dtype) == (b.kernel, b.dtype));
+        let of_kernel = |blocks: &[Candidate]| {
+            let model = self.profile.best_of(&known, blocks[0].kernel, blocks[0].dtype);
+            std::iter::repeat_n(model, blocks.len())
+        };
+        let models: Vec<ModelName> = kernels.flat_map(of_kernel).collect();
+        let mut answers = Vec::with_capacity(candidates.len());
+        for asked in models.chunk_by(|a, b| a == b) {
+            let (model, alike) = (asked[0], &candidates[answers.len()..][..asked.len()]);
             let predicted = match self.asked(model) {
                 Ok(predictor) => predictor.predict_each(alike, features),
                 Err(unreadable) => vec![Err(unreadable); alike.len()],
@@ -199,11 +210,9 @@ impl<'p> BestPredictor<'p> {
                 Ok(prediction) => Ok((model, prediction)),
                 Err(_) => self.first(candidate, |predictor| predictor.predict(candidate, features)),
             };
-            predicted.into_iter().zip(alike).map(answer).collect::<Vec<_>>()
-        };
-        let kernels: Vec<&[Candidate]> =
-            candidates.chunk_by(|a, b| (a.kernel, a.dtype) == (b.kernel, b.dtype)).collect();
-        kernels.into_par_iter().flat_map_iter(of_kernel).collect()
+            answers.extend(predicted.into_iter().zip(alike).map(answer));
+        }
+        answers
     }
 }
 

@@ -59,8 +59,16 @@ impl Learner for Linear {
         Self { laws: groups.into_iter().map(law).collect() }
     }
 
-    fn time_s(&self, candidate: &Candidate, features: &Features, _: &DeviceFacts) -> Option<f64> {
-        Some(self.law(candidate)?.plane.at(&row(candidate.kernel, features)).exp())
+    type Matrix<'m> = &'m Features;
+
+    fn matrix<'m>(&'m self, features: &'m Features, _: Dtype, _: &'m DeviceFacts) -> Option<&'m Features> {
+        Some(features)
+    }
+
+    fn times_s(&self, blocks: &[Candidate], features: &&Features) -> Vec<Option<f64>> {
+        let Some(first) = blocks.first() else { return Vec::new() };
+        let row = row(first.kernel, features);
+        blocks.iter().map(|candidate| Some(self.law(candidate)?.plane.at(&row).exp())).collect()
     }
 
     fn terms(&self, candidate: &Candidate, features: &Features, _: &DeviceFacts) -> Vec<Term> {

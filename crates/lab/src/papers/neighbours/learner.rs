@@ -211,10 +211,24 @@ impl Learner for Neighbours {
         Self { baseline, axes, variants, places, factors }
     }
 
-    fn time_s(&self, candidate: &Candidate, features: &Features, facts: &DeviceFacts) -> Option<f64> {
-        let (nearest, variant) = self.nearest(candidate, features)?;
-        let mean = nearest.mean(|at| self.factor(at, variant))?;
-        Some(self.baseline.seconds(candidate, &Terms::of(candidate, features, facts)) * mean.exp())
+    type Matrix<'m> = (&'m Features, &'m DeviceFacts);
+
+    fn matrix<'m>(
+        &'m self,
+        features: &'m Features,
+        _: Dtype,
+        facts: &'m DeviceFacts,
+    ) -> Option<Self::Matrix<'m>> {
+        Some((features, facts))
+    }
+
+    fn times_s(&self, blocks: &[Candidate], (features, facts): &Self::Matrix<'_>) -> Vec<Option<f64>> {
+        let time = |candidate: &Candidate| {
+            let (nearest, variant) = self.nearest(candidate, features)?;
+            let mean = nearest.mean(|at| self.factor(at, variant))?;
+            Some(self.baseline.seconds(candidate, &Terms::of(candidate, features, facts)) * mean.exp())
+        };
+        blocks.iter().map(time).collect()
     }
 
     fn terms(&self, candidate: &Candidate, features: &Features, facts: &DeviceFacts) -> Vec<Term> {
