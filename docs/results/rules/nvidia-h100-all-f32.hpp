@@ -1,7 +1,7 @@
 // y = A x in f32 on NVIDIA H100 80GB HBM3: which of 131 candidates to run. By its profile of 2026-11-23.
-// Made by `sparsight rules profiles/nvidia-h100 --candidates all --leaves 16 --dtype f32`, from 1,926 matrices.
-// On 89 matrices that it has not seen: 5.4 % slower than the best of these candidates on average
-// (geometric mean), within 5 % of it on 64.0 %, at worst 1.40 times as slow.
+// Made by `sparsight rules profiles/nvidia-h100 --candidates all --leaves 16 --dtype f32`, from 2,640 matrices.
+// On 89 matrices that it has not seen: 5.6 % slower than the best of these candidates on average
+// (geometric mean), within 5 % of it on 60.7 %, at worst 1.40 times as slow.
 
 #pragma once
 
@@ -19,14 +19,14 @@ inline const char* nvidia_h100_all_f32(double rows, double columns, double nnz, 
     const double row_mean = rows > 0 ? nnz / rows : 0.0;
     const double row_std_over_mean = nnz > 0 ? row_std / row_mean : 0.0;
     const double row_max_over_mean = nnz > 0 ? row_max / row_mean : 0.0;
-    if (row_max <= 47.5) {
+    if (row_max <= 43.5) {
         if (row_max <= 8.0) {
             return row_max_over_mean <= 8.0 ? "ell/b256/f32" : nvidia_h100_all_f32_otherwise;
         }
         if (rows <= 28600.0) {
             return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s1/t4/b128/f32" : nvidia_h100_all_f32_otherwise;
         }
-        if (nnz <= 3060000.0) {
+        if (nnz <= 3050000.0) {
             if (row_mean <= 4.0) {
                 return "csr-binned/b256/f32";
             }
@@ -34,37 +34,37 @@ inline const char* nvidia_h100_all_f32(double rows, double columns, double nnz, 
         }
         return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "bro-ell/r32/b128/f32" : nvidia_h100_all_f32_otherwise;
     }
-    if (nnz <= 4050000.0) {
-        if (nnz <= 141000.0) {
-            if (row_max <= 244.0) {
-                return "csr-binned/b256/f32";
-            }
-            if (row_std <= 140.0) {
-                return "coo/i1/b512/f32";
-            }
-            return "coo/i2/b256/f32";
-        }
-        if (rows <= 446000.0) {
-            if (row_max <= 79.5) {
-                if (row_std_over_mean <= 0.47) {
+    if (nnz <= 4070000.0) {
+        if (rows <= 436000.0) {
+            if (row_max <= 64.0) {
+                if (row_max_over_mean <= 4.3) {
                     return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s1/t4/b128/f32" : nvidia_h100_all_f32_otherwise;
                 }
-                return "csr-binned/b256/f32";
+                return "csr-binned/b128/f32";
+            }
+            if (nnz <= 141000.0) {
+                if (row_max <= 244.0) {
+                    return "csr-binned/b256/f32";
+                }
+                return "coo/i1/b512/f32";
+            }
+            if (row_max <= 92.0) {
+                return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s256/t4/b128/f32" : nvidia_h100_all_f32_otherwise;
             }
             return "csr-binned/b256/f32";
         }
         return "hyb/b256/f32";
     }
-    if (row_max <= 158.0) {
+    if (row_max <= 133.0) {
         if (row_std_over_mean <= 0.305) {
             return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "bro-ell/r32/b128/f32" : nvidia_h100_all_f32_otherwise;
         }
         return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s256/t4/b128/f32" : nvidia_h100_all_f32_otherwise;
     }
-    if (rows <= 136000.0) {
+    if (rows <= 142000.0) {
         return "csr-binned/b128/f32";
     }
-    return "csr-segmented/b512/f32";
+    return "csr-segmented/b256/f32";
 }
 
 }  // namespace sparsight_rules

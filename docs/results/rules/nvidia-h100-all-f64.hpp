@@ -1,7 +1,7 @@
 // y = A x in f64 on NVIDIA H100 80GB HBM3: which of 131 candidates to run. By its profile of 2026-11-23.
-// Made by `sparsight rules profiles/nvidia-h100 --candidates all --leaves 16 --dtype f64`, from 1,926 matrices.
-// On 89 matrices that it has not seen: 6.4 % slower than the best of these candidates on average
-// (geometric mean), within 5 % of it on 60.7 %, at worst 1.45 times as slow.
+// Made by `sparsight rules profiles/nvidia-h100 --candidates all --leaves 16 --dtype f64`, from 2,640 matrices.
+// On 89 matrices that it has not seen: 5.7 % slower than the best of these candidates on average
+// (geometric mean), within 5 % of it on 69.7 %, at worst 2.38 times as slow.
 
 #pragma once
 
@@ -30,13 +30,10 @@ inline const char* nvidia_h100_all_f64(double rows, double columns, double nnz, 
             return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s1/t4/b128/f64" : nvidia_h100_all_f64_otherwise;
         }
         if (nnz <= 1100000.0) {
-            if (row_max_over_mean <= 2.666) {
-                return row_max_over_mean <= 8.0 ? "ell/b256/f64" : nvidia_h100_all_f64_otherwise;
+            if (row_max_over_mean <= 3.7) {
+                return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s1/b256/f64" : nvidia_h100_all_f64_otherwise;
             }
             return "csr-binned/b128/f64";
-        }
-        if (row_mean <= 3.2) {
-            return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s1/b128/f64" : nvidia_h100_all_f64_otherwise;
         }
         return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "bro-ell/r32/b128/f64" : nvidia_h100_all_f64_otherwise;
     }
@@ -49,19 +46,22 @@ inline const char* nvidia_h100_all_f64(double rows, double columns, double nnz, 
         }
         return "coo/i2/b128/f64";
     }
-    if (rows <= 122000.0) {
-        if (row_std <= 175.0) {
-            if (row_max <= 194.0) {
-                return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s256/t4/b128/f64" : nvidia_h100_all_f64_otherwise;
-            }
-            return "csr-binned/b256/f64";
+    if (rows <= 133000.0) {
+        if (row_max <= 194.0) {
+            return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "sell/c32/s256/t4/b128/f64" : nvidia_h100_all_f64_otherwise;
         }
-        return "coo/b128/f64";
+        if (nnz <= 750000.0) {
+            return "coo/i2/b256/f64";
+        }
+        if (rows <= 4000.0) {
+            return "hyb/b512/f64";
+        }
+        return "csr-binned/b256/f64";
     }
     if (row_max_over_mean <= 5.6) {
         return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "bro-ell/r32/b64/f64" : nvidia_h100_all_f64_otherwise;
     }
-    if (nnz <= 7500000.0) {
+    if (nnz <= 8500000.0) {
         return "hyb/b256/f64";
     }
     return "csr-segmented/b256/f64";

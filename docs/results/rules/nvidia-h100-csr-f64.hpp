@@ -1,7 +1,7 @@
 // y = A x in f64 on NVIDIA H100 80GB HBM3: which of 30 candidates to run. By its profile of 2026-11-23.
-// Made by `sparsight rules profiles/nvidia-h100 --candidates csr --leaves 8 --dtype f64`, from 1,926 matrices.
-// On 89 matrices that it has not seen: 11.1 % slower than the best of these candidates on average
-// (geometric mean), within 5 % of it on 53.9 %, at worst 1.92 times as slow.
+// Made by `sparsight rules profiles/nvidia-h100 --candidates csr --leaves 8 --dtype f64`, from 2,640 matrices.
+// On 89 matrices that it has not seen: 10.9 % slower than the best of these candidates on average
+// (geometric mean), within 5 % of it on 56.2 %, at worst 1.92 times as slow.
 
 #pragma once
 
@@ -19,6 +19,9 @@ inline const char* nvidia_h100_csr_f64(double rows, double columns, double nnz, 
     (void)row_min;
     if (row_std <= 8.7) {
         if (rows <= 18300.0) {
+            if (rows <= 6970.0) {
+                return "csr-vector/t32/b256/f64";
+            }
             return "csr-vector/t16/b256/f64";
         }
         if (row_max <= 7.5) {
@@ -29,12 +32,9 @@ inline const char* nvidia_h100_csr_f64(double rows, double columns, double nnz, 
         }
         return "csr-vector/t4/b256/f64";
     }
-    if (row_std <= 33.3) {
+    if (row_std <= 35.77) {
         if (rows <= 8400.0) {
             return "csr-vector/t32/b256/f64";
-        }
-        if (row_max <= 130.0) {
-            return "csr-vector/t8/b128/f64";
         }
         return "csr-vector/t16/b256/f64";
     }

@@ -1,5 +1,5 @@
 // y = A x in f64 on NVIDIA H100 80GB HBM3: which of 4 candidates to run. By its profile of 2026-11-23.
-// Made by `sparsight rules profiles/nvidia-h100 --candidates cusparse --leaves 8 --dtype f64`, from 1,926 matrices.
+// Made by `sparsight rules profiles/nvidia-h100 --candidates cusparse --leaves 8 --dtype f64`, from 2,640 matrices.
 // On 89 matrices that it has not seen: 0.8 % slower than the best of these candidates on average
 // (geometric mean), within 5 % of it on 92.1 %, at worst 1.15 times as slow.
 
@@ -23,22 +23,22 @@ inline const char* nvidia_h100_cusparse_f64(double rows, double columns, double 
         if (rows <= 1980000.0) {
             return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "cusparse-sell/f64" : nvidia_h100_cusparse_f64_otherwise;
         }
-        if (row_std_over_mean <= 0.14) {
+        if (row_std_over_mean <= 0.16) {
             return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "cusparse-sell/f64" : nvidia_h100_cusparse_f64_otherwise;
         }
         return "cusparse-coo/f64";
     }
     if (nnz <= 7400000.0) {
         if (row_mean <= 232.0) {
-            return "cusparse-coo/f64";
+            if (row_max <= 83232.0) {
+                return "cusparse-coo/f64";
+            }
+            return "cusparse-csr/a1/f64";
         }
         if (nnz <= 800000.0) {
             return "cusparse-coo/f64";
         }
         return "cusparse-csr/a1/f64";
-    }
-    if (row_std_over_mean <= 0.23) {
-        return row_max_over_mean <= 8.0 || row_std_over_mean <= 1.237 ? "cusparse-sell/f64" : nvidia_h100_cusparse_f64_otherwise;
     }
     return "cusparse-csr/a1/f64";
 }
