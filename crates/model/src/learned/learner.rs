@@ -46,7 +46,7 @@ pub trait Learner: Clone + Debug + PartialEq + Send + Sync + Serialize + Deseria
     /// [`Locality`](sparsight_matrix::Locality). Deterministic.
     fn learn(samples: &[LearningSample<'_>], facts: &DeviceFacts) -> Self;
 
-    /// What it computes once for all candidates of a matrix.
+    /// What it computes once for all candidates of a matrix in one value type.
     type Matrix<'m>: Sync;
 
     /// A matrix in one value type, on the device that was learned from; `None` if the features lack what it looks at.
@@ -61,7 +61,7 @@ pub trait Learner: Clone + Debug + PartialEq + Send + Sync + Serialize + Deseria
     /// `None` if nothing was learned of the kernel, block size or value type.
     fn times_s(&self, blocks: &[Candidate], matrix: &Self::Matrix<'_>) -> Vec<Option<f64>>;
 
-    /// [`Learner::times_s`] of one candidate.
+    /// [`Learner::times_s`] of one candidate; `None` also if the features lack what the method looks at.
     fn time_s(&self, candidate: &Candidate, features: &Features, facts: &DeviceFacts) -> Option<f64> {
         let matrix = self.matrix(features, candidate.dtype, facts)?;
         self.times_s(std::slice::from_ref(candidate), &matrix).pop()?

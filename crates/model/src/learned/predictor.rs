@@ -47,7 +47,8 @@ impl<L: Learner> LearnedPredictor<'_, L> {
         PredictError::NotFitted { model: L::NAME, candidate: candidate.to_string() }
     }
 
-    /// Predictions of candidates that differ in their block size alone; `matrix` is what was learned makes of the matrix.
+    /// Predictions of candidates that differ in their block size alone. `matrix`: what their group's model computed once for the matrix;
+    /// `None` if the features lack what it looks at.
     fn blocks(
         &self,
         blocks: &[Candidate],

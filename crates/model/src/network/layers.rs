@@ -95,14 +95,15 @@ impl Layers {
         ]
     }
 
-    /// Sums of the first layer over the inputs from place `from` on alone.
+    /// Sums of the first layer over these inputs alone, of which the first has place `from`.
     pub(super) fn begin(&self, scaled: &[f32], from: usize) -> [f32; FIRST] {
         let mut first = [0.0; FIRST];
         add_all(&mut first, scaled, &self.first[from..]);
         first
     }
 
-    /// Of a row, from what [`Layers::begin`] gave, if anything, and the other inputs in parts, each behind the place of its first.
+    /// The sums of a row. `begun` holds those over inputs that [`Layers::begin`] has added before; `parts` are the other inputs, each part
+    /// with the place of its first.
     #[inline(always)]
     pub(super) fn sums<'p>(
         &self,

@@ -84,7 +84,7 @@ impl Network {
         self.nets.is_empty()
     }
 
-    /// What many rows have in common whose inputs from place `from` on are `shared`. Any may be called shared, or none.
+    /// What many rows have in common whose inputs from place `from` on are `shared`. The caller says which these are; there may be none.
     pub(crate) fn begin(&self, from: usize, shared: &[i32]) -> Begun {
         let place = from..from + shared.len();
         let Some(seen) = self.inputs.get(place.clone()) else { return Begun::default() };

@@ -1,8 +1,9 @@
 //! Trees with a number in each leaf, quick to walk.
 //!
 //! In memory every tree is complete, [`DEPTH`] levels of splits over a row of leaves: node n has the children 2 n and
-//! 2 n + 1, and a node is one word. Every walk takes as many steps, without a branch that a processor could guess wrong or an
-//! index that it must check, and several rows go down a tree side by side.
+//! 2 n + 1, and a node is one word. Walks from the root all take as many steps, those from further down are
+//! sorted by theirs: without a branch that a processor could guess wrong or an index that it must check. Several rows go down a tree
+//! side by side.
 
 use super::grow::{Growth, Row, grow};
 use super::packed::{Limits, pack, unpack};
@@ -24,8 +25,10 @@ const TREES_TOGETHER: usize = 6;
 /// Bits of half a word.
 const HALF: u32 = u32::BITS / 2;
 
-/// Trees that a row goes down before others do: some that stay in the first cache.
+/// Trees in which block sizes are found to part before each of them goes down: so few that they stay in the first cache, 23 kB.
 const AT_ONCE: usize = 10 * TREES_TOGETHER;
+const _: () = assert!(AT_ONCE <= u8::MAX as usize);
+const _: () = assert!(2 * LEAVES <= u8::MAX as usize + 1 && 2 * LEAVES <= 1 << HALF);
 
 /// Bits of a node that hold the threshold; the input has the others. Inputs are brought within what these can tell apart, which is
 /// more than the logarithm of any finite number takes.

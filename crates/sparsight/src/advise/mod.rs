@@ -332,8 +332,8 @@ impl Advice {
             // What it takes to convert may be unknown, but it is not nothing: such candidates come last.
             Some(n) => a.preparation.map_or(f64::INFINITY, |p| p.0) + n as f64 * a.ranked_by().0,
         };
-        // None is negative, so that their bits are in the same order.
-        self.ranked.sort_by_cached_key(|advised| (cost(advised).to_bits(), advised.candidate));
+        // Costs that are not negative are in the order of their bits.
+        self.ranked.sort_by_cached_key(|advised| (cost(advised).max(0.0).to_bits(), advised.candidate));
     }
 
     /// Counts break-evens from there.

@@ -59,6 +59,8 @@ pub struct Models {
     /// The index, known before any model is read.
     pub index: ModelsIndex,
     held: Arc<Held>,
+    /// Set when all that is asked first was read, of the models in this index.
+    first: Arc<OnceLock<()>>,
 }
 
 /// The models read so far, and the source of the rest.
@@ -69,8 +71,6 @@ struct Held {
     learned: BTreeMap<ModelName, OnceLock<Box<dyn Learned>>>,
     comparison: OnceLock<Comparison>,
     surroundings: OnceLock<Surroundings>,
-    /// Set when all that is asked first was read.
-    first: OnceLock<()>,
 }
 
 impl Held {
@@ -78,8 +78,8 @@ impl Held {
         let strips = Variant::ALL.map(|variant| (variant, OnceLock::new()));
         let learned = registry::learned().map(|kind| (kind.name, OnceLock::new()));
         let (strips, learned) = (BTreeMap::from(strips), learned.collect());
-        let (comparison, surroundings, first) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        Self { source, strips, learned, comparison, surroundings, first }
+        let (comparison, surroundings) = (OnceLock::new(), OnceLock::new());
+        Self { source, strips, learned, comparison, surroundings }
     }
 }
 
@@ -125,7 +125,7 @@ impl Models {
             list(SURROUNDINGS, Surroundings::FORMAT, None);
             held.surroundings = OnceLock::from(surroundings);
         }
-        Self { index, held: Arc::new(held) }
+        Self { index, held: Arc::new(held), first: Arc::default() }
     }
 
     /// Models that the text of an `index.json` lists. Reads none of them.
@@ -134,12 +134,14 @@ impl Models {
     /// [`Error::Malformed`], [`Error::Schema`].
     pub(crate) fn stored(path: &Path, text: &str, source: Source) -> Result<Self, Error> {
         let index = files::parse(path, text, MODELS_SCHEMA)?;
-        Ok(Self { index, held: Arc::new(Held::new(source)) })
+        Ok(Self { index, held: Arc::new(Held::new(source)), first: Arc::default() })
     }
 
     /// Does without a learned model: it is not asked, and not written.
     pub fn leave_out(&mut self, model: ModelName) {
         self.index.models.remove(model.text());
+        // Another one is asked first now.
+        self.first = Arc::default();
     }
 
     /// A strip model; `None` if the profile holds too few benchmark matrices for it.
@@ -224,9 +226,9 @@ impl Models {
 
     /// Reads what is asked first by `read`, unless that was done before.
     pub(crate) fn read_first(&self, read: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
-        if self.held.first.get().is_none() {
+        if self.first.get().is_none() {
             read()?;
-            self.held.first.get_or_init(|| ());
+            self.first.get_or_init(|| ());
         }
         Ok(())
     }

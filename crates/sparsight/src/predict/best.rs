@@ -16,6 +16,7 @@ use sparsight_kernels::{Candidate, Kernel, catalogue_on, feasible};
 use sparsight_matrix::{Dtype, Features, Limits, Seconds};
 use sparsight_model::{Comparison, Model, PlacementRule, PredictError, Predicted, RowLengthRule, Term};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 impl Profile {
     /// Learned models that know a kernel in a value type, with their cross-validated error (the mean of
@@ -189,30 +190,33 @@ impl<'p> BestPredictor<'p> {
         answers
     }
 
-    /// Predictions by the models of single kernels: candidates are put together to the model that knows their kernel best.
+    /// Predictions by the models of single kernels: neighbouring candidates are put together to the model that knows their kernels best,
+    /// models side by side.
     fn alone(&self, candidates: &[Candidate], features: &Features) -> Vec<Answered> {
         let known = self.profile.known_models();
-        let kernels = candidates.chunk_by(|a, b| (a.kernel, a.dtype) == (b.kernel, b.dtype));
-        let of_kernel = |blocks: &[Candidate]| {
-            let model = self.profile.best_of(&known, blocks[0].kernel, blocks[0].dtype);
-            std::iter::repeat_n(model, blocks.len())
-        };
-        let models: Vec<ModelName> = kernels.flat_map(of_kernel).collect();
-        let mut answers = Vec::with_capacity(candidates.len());
-        for asked in models.chunk_by(|a, b| a == b) {
-            let (model, alike) = (asked[0], &candidates[answers.len()..][..asked.len()]);
+        let best_of = |blocks: &[Candidate]| self.profile.best_of(&known, blocks[0].kernel, blocks[0].dtype);
+        let mut asked: Vec<(ModelName, Range<usize>)> = Vec::new();
+        for blocks in candidates.chunk_by(|a, b| (a.kernel, a.dtype) == (b.kernel, b.dtype)) {
+            let (model, start) = (best_of(blocks), asked.last().map_or(0, |(_, range)| range.end));
+            match asked.last_mut() {
+                Some((last, range)) if *last == model => range.end += blocks.len(),
+                _ => asked.push((model, start..start + blocks.len())),
+            }
+        }
+        let answers = |(model, range): (ModelName, Range<usize>)| {
+            let alike = &candidates[range];
             let predicted = match self.asked(model) {
                 Ok(predictor) => predictor.predict_each(alike, features),
                 Err(unreadable) => vec![Err(unreadable); alike.len()],
             };
             // What it does not know another model may.
-            let answer = |(prediction, candidate): (Predicted, &Candidate)| match prediction {
+            let answer = move |(prediction, candidate): (Predicted, &Candidate)| match prediction {
                 Ok(prediction) => Ok((model, prediction)),
                 Err(_) => self.first(candidate, |predictor| predictor.predict(candidate, features)),
             };
-            answers.extend(predicted.into_iter().zip(alike).map(answer));
-        }
-        answers
+            predicted.into_iter().zip(alike).map(answer)
+        };
+        asked.into_par_iter().flat_map_iter(answers).collect()
     }
 }
 
