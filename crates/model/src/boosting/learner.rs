@@ -137,30 +137,30 @@ impl Boosting {
     }
 
     /// d, from the inputs of the kernel's middle block size and what the trees say there.
-    fn pull(&self, of: OfKernel<'_>, matrix: &Asked<'_>, inputs: &[i32; COUNT], of_trees: f64) -> f64 {
+    fn pull(&self, of: OfKernel<'_>, matrix: &Prepared<'_>, inputs: &[i32; COUNT], of_trees: f64) -> f64 {
         SHARE * (self.network.answer(inputs, &matrix.begun, of.class) - of_trees)
     }
 
     /// [`Boosting::pull`] of a candidate of any block size.
-    fn pull_alone(&self, of: OfKernel<'_>, candidate: &Candidate, matrix: &Asked<'_>) -> f64 {
+    fn pull_alone(&self, of: OfKernel<'_>, candidate: &Candidate, matrix: &Prepared<'_>) -> f64 {
         let candidate = Candidate { block: middle(candidate.kernel), ..*candidate };
         let terms = matrix.terms(&candidate);
         let (_, shares) = of.baseline.parts(&candidate, &terms);
-        let inputs = matrix.of.inputs(&candidate, &terms, &shares, matrix.facts);
+        let inputs = matrix.own.inputs(&candidate, &terms, &shares, matrix.facts);
         self.pull(of, matrix, &inputs, of.trees.sum(&inputs))
     }
 }
 
 /// A matrix in one value type, with what the network makes of the inputs that all candidates share.
 #[derive(Debug)]
-pub struct Asked<'m> {
-    of: Matrix<'m>,
+pub struct Prepared<'m> {
+    own: Matrix<'m>,
     features: &'m Features,
     facts: &'m DeviceFacts,
     begun: Begun,
 }
 
-impl Asked<'_> {
+impl Prepared<'_> {
     fn terms(&self, candidate: &Candidate) -> Terms {
         Terms::of(candidate, self.features, self.facts)
     }
@@ -210,28 +210,28 @@ impl Learner for Boosting {
         Self { baselines, families, network }
     }
 
-    type Matrix<'m> = Asked<'m>;
+    type Matrix<'m> = Prepared<'m>;
 
     fn matrix<'m>(
         &'m self,
         features: &'m Features,
         dtype: Dtype,
         facts: &'m DeviceFacts,
-    ) -> Option<Asked<'m>> {
-        let of = Matrix::of(features, dtype, facts)?;
-        let begun = self.network.begin(OF_MATRIX, of.shared());
-        Some(Asked { of, features, facts, begun })
+    ) -> Option<Prepared<'m>> {
+        let own = Matrix::of(features, dtype, facts)?;
+        let begun = self.network.begin(OF_MATRIX, own.shared());
+        Some(Prepared { own, features, facts, begun })
     }
 
-    fn times_s(&self, blocks: &[Candidate], matrix: &Asked<'_>) -> Vec<Option<f64>> {
+    fn times_s(&self, blocks: &[Candidate], matrix: &Prepared<'_>) -> Vec<Option<f64>> {
         let Some(first) = blocks.first() else { return Vec::new() };
         let Some(of) = self.of_kernel(first.kernel) else { return vec![None; blocks.len()] };
         let facts = matrix.facts;
         let terms: Vec<Terms> = blocks.iter().map(|c| matrix.terms(c)).collect();
         let parts: Vec<_> = blocks.iter().zip(&terms).map(|(c, t)| of.baseline.parts(c, t)).collect();
-        let of_block = |(c, (_, shares)): (&Candidate, &(f64, _))| matrix.of.block_inputs(c, shares, facts);
+        let of_block = |(c, (_, shares)): (&Candidate, &(f64, _))| matrix.own.block_inputs(c, shares, facts);
         let differing: Vec<_> = blocks.iter().zip(&parts).map(of_block).collect();
-        let mut inputs = matrix.of.inputs(first, &terms[0], &parts[0].1, facts);
+        let mut inputs = matrix.own.inputs(first, &terms[0], &parts[0].1, facts);
         let mut corrections = of.trees.sums(&inputs, &differing);
         if !self.network.is_empty() {
             let at_middle = blocks.iter().position(|c| c.block == middle(c.kernel));
@@ -254,8 +254,8 @@ impl Learner for Boosting {
         let Some(of) = self.of_kernel(candidate.kernel) else { return Vec::new() };
         let terms = matrix.terms(candidate);
         let (baseline, shares) = of.baseline.parts(candidate, &terms);
-        let correction = of.trees.sum(&matrix.of.inputs(candidate, &terms, &shares, facts));
-        let mut all = matrix.of.terms(candidate, &terms, &shares, facts);
+        let correction = of.trees.sum(&matrix.own.inputs(candidate, &terms, &shares, facts));
+        let mut all = matrix.own.terms(candidate, &terms, &shares, facts);
         let whole = |name, value, unit| Term { part: "", name, value, unit };
         all.push(whole("baseline", baseline, "s"));
         all.push(whole("trees", of.trees.len() as f64, ""));
