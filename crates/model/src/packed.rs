@@ -36,7 +36,20 @@ fn from_to_and_fro(number: u64) -> Option<i32> {
 }
 
 /// The number that `bytes` begin with, which is cut off from them; `None` if they end within it.
+#[inline]
 pub(crate) fn take(bytes: &mut &[u8]) -> Option<u64> {
+    // Nearly all take one byte or two.
+    let (number, rest) = match *bytes {
+        [one @ ..0x80, rest @ ..] => (u64::from(*one), rest),
+        [low, high @ ..0x80, rest @ ..] => (u64::from(low & 0x7f) | u64::from(*high) << 7, rest),
+        _ => return take_long(bytes),
+    };
+    *bytes = rest;
+    Some(number)
+}
+
+/// [`take`] of a number of any length.
+fn take_long(bytes: &mut &[u8]) -> Option<u64> {
     let all = *bytes;
     let mut number = 0;
     for (at, &byte) in all.iter().take(LONGEST).enumerate() {

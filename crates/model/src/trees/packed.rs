@@ -83,8 +83,10 @@ pub(super) fn unpack(
     let (outputs, trees) = take_head(bytes)?;
     let inputs = take_inputs(bytes, limits)?;
     let mut forest = Vec::new();
+    let mut nodes = Vec::new();
     for _ in 0..trees {
-        forest.push(Tree { nodes: take_nodes(bytes, &inputs, limits)?, leaves: Vec::new() });
+        take_nodes(bytes, &inputs, limits, &mut nodes)?;
+        forest.push(Tree { nodes: nodes.clone(), leaves: Vec::new() });
     }
     for node in forest.iter_mut().flat_map(|tree| &mut tree.nodes) {
         if let Node::Split { input, threshold } = node {
@@ -98,9 +100,8 @@ pub(super) fn unpack(
     }
     // One after another is dropped: their leaves take more than those that `add` keeps.
     for mut tree in forest {
-        for _ in tree.nodes.iter().filter(|node| **node == Node::Leaf) {
-            take_differences(bytes, outputs, limits.largest, &mut tree.leaves)?;
-        }
+        let leaves = tree.nodes.iter().filter(|node| **node == Node::Leaf).count();
+        take_differences(bytes, [leaves, outputs], limits.largest, &mut tree.leaves)?;
         add(outputs, &tree);
     }
     Ok(outputs)
@@ -133,15 +134,21 @@ fn take_inputs(bytes: &mut &[u8], limits: Limits) -> Result<Vec<(u16, Vec<i32>)>
         }
         let count = take(bytes).ok_or(early)?;
         let mut thresholds = Vec::new();
-        take_differences(bytes, count as usize, i32::MAX, &mut thresholds)?;
+        take_differences(bytes, [1, count as usize], i32::MAX, &mut thresholds)?;
         inputs.push((input as u16, thresholds));
     }
     Ok(inputs)
 }
 
-/// Reads the nodes of a tree; a split has the place of its input among `inputs`, and no threshold yet.
-fn take_nodes(bytes: &mut &[u8], inputs: &[(u16, Vec<i32>)], limits: Limits) -> Result<Vec<Node>, String> {
-    let mut nodes = Vec::new();
+/// Reads the nodes of a tree in place of those that `nodes` hold; a split has the place of its input among `inputs`, and no threshold
+/// yet.
+fn take_nodes(
+    bytes: &mut &[u8],
+    inputs: &[(u16, Vec<i32>)],
+    limits: Limits,
+    nodes: &mut Vec<Node>,
+) -> Result<(), String> {
+    nodes.clear();
     // How deep the subtrees are that have not been read yet.
     let mut open = vec![0];
     while let Some(depth) = open.pop() {
@@ -156,21 +163,28 @@ fn take_nodes(bytes: &mut &[u8], inputs: &[(u16, Vec<i32>)], limits: Limits) -> 
         nodes.push(Node::Split { input: place as u16, threshold: 0 });
         open.extend([depth + 1; 2]);
     }
-    Ok(nodes)
+    Ok(())
 }
 
-/// Reads so many numbers, each within plus and minus `largest`.
+/// Reads rows of so many numbers, each within plus and minus `largest`; the first of a row is the difference from 0.
 fn take_differences(
     bytes: &mut &[u8],
-    count: usize,
+    [rows, columns]: [usize; 2],
     largest: i32,
     numbers: &mut Vec<i32>,
 ) -> Result<(), String> {
-    let mut value = 0_i64;
-    for _ in 0..count {
-        value += i64::from(take_signed(bytes).ok_or("the trees end within a number")?);
-        let within = i32::try_from(value).ok().filter(|value| value.unsigned_abs() <= largest.unsigned_abs());
-        numbers.push(within.ok_or_else(|| format!("{value} is too large a number"))?);
+    // A number takes a byte: damaged counts ask for no more than there is.
+    numbers.reserve(rows.saturating_mul(columns).min(bytes.len()));
+    let largest = i64::from(largest);
+    for _ in 0..rows {
+        let mut value = 0;
+        for _ in 0..columns {
+            value += i64::from(take_signed(bytes).ok_or("the trees end within a number")?);
+            if !(-largest..=largest).contains(&value) {
+                return Err(format!("{value} is too large a number"));
+            }
+            numbers.push(value as i32);
+        }
     }
     Ok(())
 }
