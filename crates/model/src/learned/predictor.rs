@@ -37,8 +37,10 @@ impl<L: Learner> LearnedPredictor<'_, L> {
 
     /// Predictions of candidates of one value type whose kernels were learned together, kernels side by side.
     fn group(&self, candidates: &[Candidate], features: &Features) -> Vec<Predicted> {
-        let known = candidates.iter().find_map(|candidate| Some((self.learned(candidate)?.1, candidate)));
-        let matrix = known.and_then(|(learned, known)| learned.matrix(features, known.dtype, self.facts));
+        let known =
+            candidates.iter().find_map(|candidate| Some((self.learned(candidate)?.1, candidate.dtype)));
+        let known = known.filter(|_| features.loads().is_some());
+        let matrix = known.and_then(|(learned, dtype)| learned.matrix(features, dtype, self.facts));
         let kernels = candidates.par_chunk_by(|a, b| a.kernel == b.kernel);
         kernels.flat_map_iter(|blocks| self.blocks(blocks, features, matrix.as_ref())).collect()
     }
@@ -59,7 +61,7 @@ impl<L: Learner> LearnedPredictor<'_, L> {
         let Some((kernel, learned)) = self.learned(first) else {
             return blocks.iter().map(|candidate| Err(Self::not_fitted(candidate))).collect();
         };
-        let Some(matrix) = matrix.filter(|_| features.loads().is_some()) else {
+        let Some(matrix) = matrix else {
             return vec![Err(PredictError::NoLocality { model: L::NAME }); blocks.len()];
         };
         // Neither looks at the block size.

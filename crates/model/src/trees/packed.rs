@@ -83,10 +83,8 @@ pub(super) fn unpack(
     let (outputs, trees) = take_head(bytes)?;
     let inputs = take_inputs(bytes, limits)?;
     let mut forest = Vec::new();
-    let mut nodes = Vec::new();
     for _ in 0..trees {
-        take_nodes(bytes, &inputs, limits, &mut nodes)?;
-        forest.push(Tree { nodes: nodes.clone(), leaves: Vec::new() });
+        forest.push(Tree { nodes: take_nodes(bytes, &inputs, limits)?, leaves: Vec::new() });
     }
     for node in forest.iter_mut().flat_map(|tree| &mut tree.nodes) {
         if let Node::Split { input, threshold } = node {
@@ -140,15 +138,10 @@ fn take_inputs(bytes: &mut &[u8], limits: Limits) -> Result<Vec<(u16, Vec<i32>)>
     Ok(inputs)
 }
 
-/// Reads the nodes of a tree in place of those that `nodes` hold; a split has the place of its input among `inputs`, and no threshold
-/// yet.
-fn take_nodes(
-    bytes: &mut &[u8],
-    inputs: &[(u16, Vec<i32>)],
-    limits: Limits,
-    nodes: &mut Vec<Node>,
-) -> Result<(), String> {
-    nodes.clear();
+/// Reads the nodes of a tree; a split has the place of its input among `inputs`, and no threshold yet.
+fn take_nodes(bytes: &mut &[u8], inputs: &[(u16, Vec<i32>)], limits: Limits) -> Result<Vec<Node>, String> {
+    // As many as most trees have, so that the list hardly grows.
+    let mut nodes = Vec::with_capacity(128);
     // How deep the subtrees are that have not been read yet.
     let mut open = vec![0];
     while let Some(depth) = open.pop() {
@@ -163,7 +156,8 @@ fn take_nodes(
         nodes.push(Node::Split { input: place as u16, threshold: 0 });
         open.extend([depth + 1; 2]);
     }
-    Ok(())
+    nodes.shrink_to_fit();
+    Ok(nodes)
 }
 
 /// Reads rows of so many numbers, each within plus and minus `largest`; the first of a row is the difference from 0.
