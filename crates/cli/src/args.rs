@@ -20,13 +20,13 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "TYPE", value_parser = dtype)]
     pub(crate) dtype: Option<Dtype>,
     /// Rows of a ranking to show [default: 10; with --json: all]
-    #[arg(long, global = true, value_name = "N", value_parser = from_1)]
+    #[arg(long, global = true, value_name = "N", value_parser = from_1, allow_negative_numbers = true)]
     pub(crate) top: Option<NonZeroUsize>,
     /// Seed of x and of --values random
-    #[arg(long, global = true, value_name = "N", default_value_t = 0)]
+    #[arg(long, global = true, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
     pub(crate) seed: u64,
     /// Worker threads [default: one a logical CPU]
-    #[arg(short, long, global = true, value_name = "N", value_parser = from_1)]
+    #[arg(short, long, global = true, value_name = "N", value_parser = from_1, allow_negative_numbers = true)]
     pub(crate) jobs: Option<NonZeroUsize>,
     #[command(flatten)]
     pub(crate) printing: PrintFlags,

@@ -1,4 +1,4 @@
-//! Ctrl-C: the first asks to stop after the matrix at hand, keeping everything measured; the second kills.
+//! Ctrl-C: the first asks to stop after the matrix at hand, keeping everything measured; a second one, half a second later or more, kills.
 
 use crate::failure::{Exit, Failure};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -6,7 +6,12 @@ use signal_hook::flag;
 use signal_hook::iterator::Signals;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 use std::{fs, thread};
+
+/// Signals within this time of the first count as one: `timeout` and batch systems signal a process and then its group, and so this process
+/// twice.
+const AT_ONCE: Duration = Duration::from_millis(500);
 
 /// Interruption by Ctrl-C.
 #[derive(Debug, Clone)]
@@ -46,8 +51,13 @@ impl Interrupt {
         let (begin, begun) = std::sync::mpsc::channel::<Signals>();
         let wait = move || {
             let Ok(mut signals) = begun.recv() else { return };
+            let mut first = None;
             for _ in signals.forever() {
+                let since = *first.get_or_insert_with(Instant::now);
                 if asked.swap(true, Ordering::Relaxed) {
+                    if since.elapsed() < AT_ONCE {
+                        continue;
+                    }
                     std::process::exit(Exit::Interrupted as i32);
                 }
                 // Progress bars redraw over this line at worst.

@@ -51,7 +51,7 @@ use sparsight::answer::{Answer, ErrorAnswer};
 use sparsight::device::cuda::safe_loader_path;
 use std::env;
 use std::ffi::OsString;
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -104,9 +104,14 @@ fn refused_flags(error: &clap::Error, words: &[OsString]) -> Exit {
         // A closed stdout cannot be reported anywhere.
         let _ = writeln!(io::stdout(), "{}", answer.to_json());
     }
-    // As above.
-    let _ = error.print();
-    if asks { Exit::Done } else { Exit::Input }
+    match error.print() {
+        // A reader that went away has seen what it wanted.
+        Err(why) if asks && why.kind() != ErrorKind::BrokenPipe => {
+            failed(&Printer::of_errors(false), &Failure::input(format!("stdout: {why}")))
+        }
+        _ if asks => Exit::Done,
+        _ => Exit::Input,
+    }
 }
 
 /// Restarts the program, or the interpreter that runs it, as the same process, if `LD_LIBRARY_PATH` has elements that are no absolute folders.

@@ -48,14 +48,18 @@ pub fn reference<T: Scalar>(a: &Csr<T>, x: &[T]) -> Reference {
 }
 
 impl Reference {
-    /// The first row in which `y` is not the product: `(row, got, expected, bound)`. NaN never passes. In parallel.
+    /// The first row in which `y` is not the product: `(row, got, expected, bound)`. In parallel.
+    ///
+    /// NaN does not pass, and infinity neither, but in a row whose products add up to magnitudes beyond the largest `T`: what it
+    /// overflows to depends on the order of summation.
     pub fn first_wrong<T: Scalar>(&self, y: &[T]) -> Option<(usize, f64, f64, f64)> {
         if y.len() != self.y.len() {
             return Some((y.len().min(self.y.len()), f64::NAN, f64::NAN, 0.0));
         }
+        let largest = rounding_bound::<T>(1, T::MAX);
         (0..y.len()).into_par_iter().find_map_first(|row| {
             let (got, expected, bound) = (y[row].to_f64(), self.y[row], self.bound[row]);
-            let right = (got - expected).abs() <= bound;
+            let right = (got - expected).abs() <= bound || !got.is_finite() && bound >= largest;
             (!right).then_some((row, got, expected, bound))
         })
     }
@@ -64,6 +68,15 @@ impl Reference {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn where_products_overflow_any_infinity_is_right_and_elsewhere_none() {
+        let of = |values: Vec<f64>| Csr::try_new(1, 2, vec![0, 2], vec![0, 1], values).unwrap();
+        let huge = reference(&of(vec![1.7e308, -1.7e308]), &[2.0, 2.0]);
+        assert_eq!([f64::NAN, f64::INFINITY, f64::NEG_INFINITY].map(|y| huge.first_wrong(&[y])), [None; 3]);
+        let large = reference(&of(vec![1e307, 1e307]), &[1.0, 1.0]);
+        assert!(large.first_wrong(&[f64::INFINITY]).is_some() && large.first_wrong(&[2e307]).is_none());
+    }
 
     #[test]
     fn products_below_the_normal_range_may_be_flushed_to_zero() {

@@ -94,6 +94,8 @@ pub trait Scalar:
     const EPSILON: f64;
     /// Smallest positive normal value.
     const MIN_POSITIVE: f64;
+    /// Largest finite number.
+    const MAX: f64;
     /// Nearest value.
     fn from_f64(value: f64) -> Self;
     /// Exact.
@@ -109,6 +111,7 @@ impl Scalar for f32 {
     const DTYPE: Dtype = Dtype::F32;
     const EPSILON: f64 = Self::EPSILON as f64;
     const MIN_POSITIVE: f64 = Self::MIN_POSITIVE as f64;
+    const MAX: f64 = Self::MAX as f64;
     fn from_f64(value: f64) -> Self {
         value as Self
     }
@@ -127,6 +130,7 @@ impl Scalar for f64 {
     const DTYPE: Dtype = Dtype::F64;
     const EPSILON: f64 = Self::EPSILON;
     const MIN_POSITIVE: f64 = Self::MIN_POSITIVE;
+    const MAX: f64 = Self::MAX;
     fn from_f64(value: f64) -> Self {
         value
     }

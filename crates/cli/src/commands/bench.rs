@@ -140,6 +140,9 @@ impl Bench {
         }
         let Running { bar, noise, matrices, .. } = running;
         drop(bar);
+        if matrices.is_empty() && stopped.is_err() {
+            return stopped.map(|()| Exit::Done);
+        }
         let any = self.show(matrices, before.as_ref(), device.facts(), T::DTYPE, context)?;
         context.printer.warn_of(&noise);
         stopped.map_err(|failure| failure.keeping(|| "what was measured is shown above".to_owned()))?;

@@ -41,7 +41,7 @@ pub(crate) struct Compare {
     #[arg(long, value_name = "DEVICES", value_delimiter = ',', required = true)]
     devices: Vec<DeviceName>,
     /// Products y = A x to come: compare the total of conversion, upload and all products
-    #[arg(long, value_name = "N", value_parser = products)]
+    #[arg(long, value_name = "N", value_parser = products, allow_negative_numbers = true)]
     iterations: Option<NonZeroU64>,
     /// Also show one candidate on every device: the fastest on the first device of these kernels or candidates,
     /// such as csr-vector, "csr-vector t8" or "csr-vector t8 b256"

@@ -269,6 +269,11 @@ impl ReportedDevice {
 }
 
 impl ReportedCandidate {
+    /// Returns whether it reads CSR as it is, with a kernel of ours and in one value type.
+    pub(super) fn is_plain_csr(&self) -> bool {
+        self.format == "csr" && !self.kernel.starts_with("cusparse") && !self.id.ends_with("f32-f64")
+    }
+
     /// Predicted time; `None` if it is not ranked.
     pub(super) fn time(&self) -> Option<ReportedTime> {
         let (predicted, low, high) = (self.predicted_s?, self.low_s?, self.high_s?);

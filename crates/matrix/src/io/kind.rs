@@ -42,9 +42,12 @@ pub(super) const TELLING: usize = 1 << 16;
 /// Times that a file may be packed: twice happens by accident, more in order to make a reader work.
 const MOST_PACKINGS: usize = 4;
 
-/// Ends of the names of matrix files, packed or not, in lower case.
-const ENDINGS: [&str; 13] =
-    [".mtx", ".tar", ".npz", ".zip", ".rb", ".hb", ".rsa", ".rua", ".rra", ".psa", ".pua", ".pra", ".rza"];
+/// Ends of the names of matrix files, packed or not, in lower case; in the Harwell-Boeing format what the values are, the structure, and
+/// `a`.
+const ENDINGS: [&str; 22] = [
+    ".mtx", ".tar", ".npz", ".zip", ".rb", ".hb", ".rsa", ".rua", ".rra", ".rza", ".psa", ".pua", ".pra",
+    ".isa", ".iua", ".ira", ".iza", ".csa", ".cua", ".cha", ".cra", ".cza",
+];
 const PACKED: [&str; 5] = ["", ".gz", ".xz", ".bz2", ".zst"];
 const PACKED_TAR: [&str; 4] = [".tgz", ".txz", ".tbz2", ".tzst"];
 

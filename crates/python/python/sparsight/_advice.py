@@ -49,7 +49,7 @@ class Candidate:
     pays_off_after : int or None
         Products after which that has paid against what is run now: cuSPARSE's CSR or what ``from_`` named; None if never.
     in_all_s : float or None
-        Conversion and all products, seconds; None unless ``products`` were given.
+        Conversion and all products, seconds; None unless ``products`` were given and the first is known.
     extrapolates : list of dict
         Quantities in which the matrix lies outside what was measured.
     model : str
@@ -263,7 +263,7 @@ class Advice:
             return self._sentence_of_iteration(use, number)
 
         def taken(one):
-            return one.predicted_s if one.in_all_s is None else one.in_all_s
+            return (number or 1) * one.predicted_s if one.in_all_s is None else one.in_all_s
 
         def compared(seconds):
             # Within 5 % is a tie, as the program has it.

@@ -241,7 +241,7 @@ mod tests {
         let launch = Profile::shipped("nvidia-h200").unwrap().device.facts.launch_s.0;
         assert!(0.0 < shorter && shorter < 2.0 * launch, "{shorter}");
         let in_all = best.preparation.unwrap().0 + 1000.0 * best.iteration.unwrap().time.0;
-        assert!((best.in_all(1000).0 / in_all - 1.0).abs() < 1e-12);
+        assert!((best.in_all(1000).unwrap().0 / in_all - 1.0).abs() < 1e-12);
     }
 
     #[test]

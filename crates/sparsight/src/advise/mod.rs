@@ -137,10 +137,9 @@ impl Advised {
         Seconds((predicted.time.0 + longer).max(product.0))
     }
 
-    /// Conversion, upload and `products` products or iterations; a preparation that was not measured counts as nothing.
-    pub fn in_all(&self, products: u64) -> Seconds {
-        let preparation = self.preparation.unwrap_or_default().0;
-        Seconds(preparation + products as f64 * self.ranked_by().0)
+    /// Conversion, upload and `products` products or iterations; `None` if what the first two take was not measured.
+    pub fn in_all(&self, products: u64) -> Option<Seconds> {
+        Some(Seconds(self.preparation?.0 + products as f64 * self.ranked_by().0))
     }
 }
 
@@ -327,13 +326,11 @@ impl Advice {
 
     /// Sorts by one product or iteration, or by all `products` with what it takes to convert.
     fn rank(&mut self, products: Option<u64>) {
-        let cost = |a: &Advised| match products {
-            None => a.ranked_by().0,
-            // What it takes to convert may be unknown, but it is not nothing: such candidates come last.
-            Some(n) => a.preparation.map_or(f64::INFINITY, |p| p.0) + n as f64 * a.ranked_by().0,
-        };
         // Costs that are not negative are in the order of their bits.
-        self.ranked.sort_by_cached_key(|advised| (cost(advised).max(0.0).to_bits(), advised.candidate));
+        self.ranked.sort_by_cached_key(|advised| {
+            let (is_in_part, cost) = advised.order(products);
+            (is_in_part, cost.max(0.0).to_bits(), advised.candidate)
+        });
     }
 
     /// Counts break-evens from there.
@@ -363,7 +360,8 @@ impl Advice {
         products: Option<u64>,
     ) -> Option<&Advised> {
         let all = self.ranked.iter().filter(|advised| wanted(advised));
-        all.min_by(|a, b| a.cost(products).total_cmp(&b.cost(products)))
+        let order = |one: &Advised| one.order(products);
+        all.min_by(|a, b| order(a).0.cmp(&order(b).0).then(order(a).1.total_cmp(&order(b).1)))
     }
 }
 

@@ -119,7 +119,7 @@ mod tests {
         assert!(now.is(advice.verdict(None).unwrap().vendors_csr.unwrap().candidate));
         for one in advice.ranked.iter().filter(|one| !now.is(one.candidate)) {
             let takes_no_longer = |products: u64| {
-                products == u64::MAX || one.in_all(products).0 <= now.cost(Some(products)).0 * (1.0 + 1e-12)
+                products == u64::MAX || one.cost(Some(products)) <= now.cost(Some(products)).0 * (1.0 + 1e-12)
             };
             match one.pays_off_after {
                 Some(0) => assert!(takes_no_longer(1)),

@@ -125,9 +125,16 @@ impl Verdict<'_> {
 }
 
 impl Advised {
-    /// Seconds of one product; with a number of products, of all of them with conversion and upload.
+    /// Seconds of one product; with a number of products, of all of them with conversion and upload, as far as these are known.
     pub(crate) fn cost(&self, products: Option<u64>) -> f64 {
-        products.map_or(self.ranked_by(), |products| self.in_all(products)).0
+        let all = |products| self.in_all(products).map_or(products as f64 * self.ranked_by().0, |all| all.0);
+        products.map_or(self.ranked_by().0, all)
+    }
+
+    /// Place in a ranking, the least first: by the cost; what it takes to convert may be unknown, but it is not nothing, so behind all
+    /// others where that counts.
+    pub(super) fn order(&self, products: Option<u64>) -> (bool, f64) {
+        (products.is_some() && self.preparation.is_none(), self.cost(products))
     }
 
     /// Seconds until it is ready; infinite where that was not measured.
@@ -165,7 +172,9 @@ impl Advice {
         let best = self.ranked.first()?;
         let limit = best.cost(products) * (1.0 + TIE);
         let mut equal: Vec<&Advised> = Vec::new();
-        for advised in self.ranked.iter().filter(|advised| advised.cost(products) <= limit) {
+        let is_in_part = best.order(products).0;
+        let is_equal = |one: &&Advised| one.order(products).0 == is_in_part && one.cost(products) <= limit;
+        for advised in self.ranked.iter().filter(is_equal) {
             let of = |one: &Advised| (one.candidate.kernel, one.candidate.dtype);
             if of(advised) != of(best) && equal.iter().all(|one| of(one) != of(advised)) {
                 equal.push(advised);
@@ -205,6 +214,22 @@ mod tests {
         }
         let soonest = verdict.soonest_ready().preparation.unwrap();
         assert!(verdict.equal.iter().all(|equal| equal.preparation.is_none_or(|s| s.0 >= soonest.0)));
+    }
+
+    #[test]
+    fn a_candidate_of_unknown_preparation_is_no_equal_where_preparation_counts() {
+        let mut advice = advice("fem,n=6", Some(10));
+        let [first, second] = [0, 1].map(|at: usize| advice.ranked[at].clone());
+        let fast = Advised { preparation: None, ..second };
+        assert!(fast.cost(Some(10)) < 0.9 * first.cost(Some(10)) && fast.in_all(10).is_none());
+        advice.ranked = vec![fast.clone(), first.clone()];
+        advice.rank(Some(10));
+        assert_eq!([&first, &fast], [&advice.ranked[0], &advice.ranked[1]], "it comes last");
+        assert!(advice.verdict(Some(10)).unwrap().equal.is_empty());
+        // Where nothing is known of any, products alone count.
+        advice.ranked.iter_mut().for_each(|one| one.preparation = None);
+        advice.rank(Some(10));
+        assert!(advice.ranked[0].ranked_by() <= advice.ranked[1].ranked_by());
     }
 
     #[test]

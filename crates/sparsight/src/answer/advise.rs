@@ -223,7 +223,7 @@ impl AdviseAnswer {
     ) -> Self {
         let Objective { products, placement, row_length, .. } = *objective;
         let ranked = advice.ranked.iter().map(|advised| {
-            let in_all_s = products.map(|products| advised.in_all(products));
+            let in_all_s = products.and_then(|products| advised.in_all(products));
             AdvisedCandidate::ranked(advised, in_all_s)
         });
         let refused = advice.refused.iter().map(|r| AdvisedCandidate::refused(r.candidate, &r.why));
@@ -302,7 +302,7 @@ pub struct AdvisedCandidate {
     /// Predicted time and what it takes; absent if the candidate is not ranked.
     #[serde(flatten)]
     pub advised: Option<Advised>,
-    /// Conversion, upload and all products, seconds; absent if one product counts.
+    /// Conversion, upload and all products, seconds; absent if one product counts, or if what the first two take was not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_all_s: Option<Seconds>,
     /// Measured time, or why the candidate is not ranked.
@@ -355,7 +355,7 @@ mod tests {
         let matrix = MatrixSummary::of("arrow", &features);
         let all = AdviseAnswer::of(matrix, &profile, Dtype::F32, &objective, &advice);
         assert_eq!(all.candidates.len(), advice.ranked.len() + advice.refused.len());
-        assert_eq!(all.candidates[0].in_all_s, Some(advice.ranked[0].in_all(10)));
+        assert_eq!(all.candidates[0].in_all_s, advice.ranked[0].in_all(10));
         let few = all.with_verified(Some(&verified)).shortened(2);
         let named: Vec<Candidate> = few.verdict.as_ref().unwrap().named().collect();
         let first = [advice.ranked[0].candidate, advice.ranked[1].candidate];

@@ -29,7 +29,8 @@ pub struct ReorderedAnswer {
     /// Products after which reordering has paid against every candidate for the matrix as it is, preparations counted; absent
     /// if never, or if a preparation was not measured.
     pub pays_off_after: Option<u64>,
-    /// Preparation and all products to come, as it is and reordered, the latter with `reorder_s`; absent if one product counts.
+    /// Preparation and all products to come, as it is and reordered, the latter with `reorder_s`; absent if one product counts, or if a preparation was
+    /// not measured.
     pub in_all_s: Option<[Seconds; 2]>,
 }
 
@@ -57,7 +58,7 @@ impl ReorderedAnswer {
     ) -> Self {
         let best = before.ranked.first().zip(after.ranked.first());
         let in_all = |products: u64, before: &Advised, after: &Advised| {
-            [before.in_all(products), Seconds(reorder_s.0 + after.in_all(products).0)]
+            Some([before.in_all(products)?, Seconds(reorder_s.0 + after.in_all(products)?.0)])
         };
         Self {
             by,
@@ -70,7 +71,9 @@ impl ReorderedAnswer {
             speedup: best.map(|(before, after)| before.prediction.time.0 / after.prediction.time.0),
             vectors_s: vectors_s(reordered, facts),
             pays_off_after: best.and_then(|(_, after)| pays_off_after(reorder_s, &before.ranked, after)),
-            in_all_s: products.zip(best).map(|(products, (before, after))| in_all(products, before, after)),
+            in_all_s: products
+                .zip(best)
+                .and_then(|(products, (before, after))| in_all(products, before, after)),
         }
     }
 }
@@ -134,7 +137,7 @@ mod tests {
         let products = answer.pays_off_after.unwrap();
         let new = |products| of(0.5, Some(products)).in_all_s.unwrap()[1].0;
         let is_least = |products| {
-            before.1.ranked.iter().all(|one| new(products) <= one.in_all(products).0 * (1.0 + 1e-12))
+            before.1.ranked.iter().all(|one| new(products) <= one.in_all(products).unwrap().0 * (1.0 + 1e-12))
         };
         assert!(is_least(products) && !is_least(products - 1), "{products}");
         assert!(of(5.0, None).pays_off_after > answer.pays_off_after);

@@ -262,7 +262,9 @@ impl DistributedPlan {
         let slowest =
             (0..shares.len()).max_by(|&a, &b| shares[a].time.0.total_cmp(&shares[b].time.0)).unwrap_or(0);
         let ShareTimes { interior, exchange, queue, .. } = shares[slowest].times;
-        let time = shares[slowest].time;
+        // Without rows nothing is run on any GPU; who asks for a product waits for a launch all the same.
+        let is_nothing = shares[slowest].time.0 == 0.0;
+        let time = if is_nothing { profile.launch_s() } else { shares[slowest].time };
         let end = |end: fn(&Prediction) -> Seconds| {
             let of_share = |share: &PlannedShare| {
                 let (interior, boundary) = (share.interior.predicted(end), share.boundary.predicted(end));
@@ -272,7 +274,6 @@ impl DistributedPlan {
         };
         let (low, high) = (end(|prediction| prediction.low), end(|prediction| prediction.high));
         // What the shares' own intervals do not know of: how steps come together.
-        let is_nothing = time.0 == 0.0;
         let wider = |end: Seconds| (end.0 / time.0).ln().hypot(TOGETHER).exp();
         let (low, high) = if is_nothing {
             (time, time)
@@ -281,7 +282,7 @@ impl DistributedPlan {
         };
         let mean = shares.iter().map(|s| s.time.0).sum::<f64>() / shares.len() as f64;
         // Queueing or launching takes longer than what is computed.
-        let is_queued = time.0 > 0.0 && time == queue && exchange < time;
+        let is_queued = !is_nothing && time == queue && exchange < time;
         let limit = if is_queued {
             GpuLimit::Launch
         } else if exchange > interior {

@@ -67,8 +67,8 @@ impl Advise {
         let transposed = advice.iteration.as_ref().and_then(|by| by.transposed.as_ref());
         let with =
             transposed.map_or_else(String::new, |one| format!(" and, for A^T, {}", candidate(&one.id)));
-        let in_all = products.map_or_else(String::new, |n| {
-            let total = verdict.recommended().in_all(n);
+        let total = products.and_then(|n| Some((n, verdict.recommended().in_all(n)?)));
+        let in_all = total.map_or_else(String::new, |(n, total)| {
             format!("; {total} in all for {} with conversion and upload", counted(n, "iteration"))
         });
         let name = candidate(&used);
@@ -112,7 +112,7 @@ impl Advise {
             ("convert", &|(_, one, _)| cell_or("?", one.preparation)),
             ("pays off after", &|(_, one, _)| pays_off(one, verdict.run_now).replace("product", "iteration")),
         ]);
-        let in_all = |one: &Advised| cell_or("", products.map(|n| one.in_all(n)));
+        let in_all = |one: &Advised| cell_or("?", products.and_then(|n| one.in_all(n)));
         out.line(columns.with_if(products.is_some(), [("in all", &|(_, one, _)| in_all(one))]).table())?;
         out.line("")?;
         let graph = if profile.device.facts.kind.is_gpu() { ", captured in a CUDA graph" } else { "" };

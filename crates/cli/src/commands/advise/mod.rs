@@ -44,7 +44,7 @@ pub(crate) struct Advise {
     #[command(flatten)]
     profile: ProfileFlags,
     /// Products y = A x to come: rank by the total of conversion, upload and all products
-    #[arg(long, value_name = "N", value_parser = products)]
+    #[arg(long, value_name = "N", value_parser = products, allow_negative_numbers = true)]
     iterations: Option<NonZeroU64>,
     /// Rank by an iteration of a solver around the product: cg, bicgstab, or pdhg for linear programs, which multiplies with A^T, too;
     /// --iterations then counts these (docs/solvers.md)

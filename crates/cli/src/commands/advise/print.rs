@@ -77,7 +77,7 @@ impl Advise {
         let used = verdict.recommended();
         let now = verdict.run_now.filter(|now| matches!(now.kind, RunNowKind::Named | RunNowKind::Scipy));
         let now = now.filter(|now| !now.is(used.candidate))?;
-        let speedup = now.cost(self.iterations.map(NonZeroU64::get)).0 / self.cost(used).0;
+        let speedup = now.cost(self.iterations.map(NonZeroU64::get)).0 / self.cost(used)?.0;
         let in_all = if self.iterations.is_some() { " in all" } else { "" };
         Some(format!("{} as {now} ({})", times_as_fast(speedup, in_all), now.time))
     }
@@ -137,7 +137,7 @@ impl Advise {
                 pays_off(advised, verdict.run_now),
             ];
             if self.iterations.is_some() {
-                cells.push(self.cost(advised).to_string());
+                cells.push(cell_or("?", self.cost(advised)));
             }
             let outcome = verified.and_then(|verified| verified.measured.get(&advised.candidate));
             cells.extend(match outcome {
@@ -157,9 +157,10 @@ impl Advise {
         table
     }
 
-    /// The ranking criterion: one product, or with `--iterations` conversion, upload and all products.
-    fn cost(&self, advised: &Advised) -> Seconds {
-        self.iterations.map_or(advised.prediction.time, |products| advised.in_all(products.get()))
+    /// The ranking criterion: one product, or with `--iterations` conversion, upload and all products, if they are known.
+    fn cost(&self, advised: &Advised) -> Option<Seconds> {
+        let Some(products) = self.iterations else { return Some(advised.prediction.time) };
+        advised.in_all(products.get())
     }
 
     /// `= as good as the first, within 5 %; 33 kernels more: --top 43; every block size: --all`.
@@ -167,7 +168,8 @@ impl Advise {
         let of = |all: &mut dyn Iterator<Item = Kernel>| all.collect::<BTreeSet<_>>().len();
         let all = of(&mut advice.ranked.iter().map(|advised| advised.candidate.kernel));
         let more = all - of(&mut shown.iter().map(|(_, advised)| advised.candidate.kernel));
-        let kernels = (more > 0).then(|| format!("{} more: `--top {all}`", counted(more as u64, "kernel")));
+        let rows = if self.all { advice.ranked.len() } else { all };
+        let kernels = (more > 0).then(|| format!("{} more: `--top {rows}`", counted(more as u64, "kernel")));
         let sizes = (!self.all).then(|| "every block size: `--all`".to_owned());
         let marked = shown.iter().skip(1).any(|(_, advised)| verdict.speedup(advised) <= 1.0 + TIE);
         let equal = marked.then(|| "= as good as the first, within 5 %".to_owned());

@@ -63,7 +63,7 @@ pub(crate) struct Plan {
     execution: Executions,
     /// Most strips that the rows are cut into [default: strips of as many rows as are worked on at one moment with a warp a
     /// row, or a multiple of that: at most 1500 strips with strip models, 48 with learned ones]
-    #[arg(long, value_name = "N", value_parser = strips)]
+    #[arg(long, value_name = "N", value_parser = strips, allow_negative_numbers = true)]
     strips: Option<NonZeroUsize>,
     /// Formats to choose from, such as csr,ell,coo,hyb (the paper's) or "sell c32 s1024" [default: all]
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = format)]
@@ -76,7 +76,7 @@ pub(crate) struct Plan {
     #[arg(long = "try", value_name = "N|auto", default_value = "1", requires = "run")]
     tried: TryFlag,
     /// Products y = A x to come, for --try auto
-    #[arg(long, value_name = "N", value_parser = products, requires = "run")]
+    #[arg(long, value_name = "N", value_parser = products, allow_negative_numbers = true, requires = "run")]
     iterations: Option<NonZeroU64>,
     #[command(flatten)]
     pub(crate) values: ValuesFlag,
@@ -169,7 +169,7 @@ impl Plan {
         let profile = self.profile.at_hand(profile, run.as_ref().map(|run| &run.device), context);
         let mut matrices = Vec::new();
         let load = |source: &MatrixSource| source.load::<T>(context);
-        let looked = one_by_one(&sources, "planning", context, load, |at, matrix| {
+        let mut looked = one_by_one(&sources, "planning", context, load, |at, matrix| {
             let structure = is_drawn.then(|| Structure::of(&matrix));
             let narrowing = is_mixed.then(|| Narrowing::of(&matrix));
             let asked = (run.as_mut(), cuts.as_mut(), narrowing);
@@ -177,6 +177,9 @@ impl Plan {
             matrices.extend(one.map(|one| PlannedMatrix { structure, ..one }));
             Ok(())
         });
+        if matrices.is_empty() {
+            looked = looked.unless_failed()?;
+        }
         let whole = PlanAnswer {
             device: (&profile).into(),
             dtype: T::DTYPE,

@@ -58,22 +58,20 @@ impl<const N: usize> Payload for Skipped<N> {
 }
 
 impl<const N: usize> Text for Skipped<N> {
-    /// Steps over digits, signs and what else numbers are written with; a place is kept whatever its value.
+    /// Steps over a number without its value; a place is kept whatever that is.
     #[inline]
     fn fast(bytes: &[u8], mut at: usize, _: bool) -> Option<(Self, usize)> {
-        let is_of_a_number = |b: &u8| b.is_ascii_digit() || matches!(b, b'.' | b'-' | b'+' | b'e' | b'E');
         let mut is_set = false;
         for _ in 0..N {
-            let begin = blanks(bytes, at);
-            let mut in_exponent = false;
-            at = begin;
-            while let Some(b) = bytes.get(at).filter(|b| is_of_a_number(b)) {
-                in_exponent |= b.eq_ignore_ascii_case(&b'e');
-                is_set |= !in_exponent && (b'1'..=b'9').contains(b);
-                at += 1;
-            }
-            if at == begin {
-                return None;
+            at = sign(bytes, blanks(bytes, at));
+            let whole = digits(bytes, at, &mut is_set);
+            let point = whole.unwrap_or(at);
+            at = match bytes.get(point) {
+                Some(b'.') => digits(bytes, point + 1, &mut is_set).or(whole.map(|end| end + 1))?,
+                _ => whole?,
+            };
+            if let Some(b'e' | b'E') = bytes.get(at) {
+                at = digits(bytes, sign(bytes, at + 1), &mut false)?;
             }
         }
         Some((Self { is_set }, at))
@@ -86,6 +84,22 @@ impl<const N: usize> Text for Skipped<N> {
         }
         Ok(Self { is_set })
     }
+}
+
+#[inline]
+fn sign(bytes: &[u8], at: usize) -> usize {
+    at + usize::from(matches!(bytes.get(at), Some(b'-' | b'+')))
+}
+
+/// Where the digits at `at` end, of which there has to be one; `is_set` if one of them is not 0.
+#[inline]
+fn digits(bytes: &[u8], at: usize, is_set: &mut bool) -> Option<usize> {
+    let mut end = at;
+    while let Some(digit) = bytes.get(end).map(|b| b.wrapping_sub(b'0')).filter(|&d| d < 10) {
+        *is_set |= digit > 0;
+        end += 1;
+    }
+    (end > at).then_some(end)
 }
 
 /// The next token as a number, and where it stands.
@@ -369,6 +383,22 @@ mod tests {
             (b"1/345678", (1, 1)),
         ] {
             assert_eq!(leading_digits(u64::from_le_bytes(*text)), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_value_that_is_not_needed_has_to_be_a_number_all_the_same() {
+        let numbers = ["1", "-1.5", "+.5", "5.", "1e5", "1E-05", "0.0", "1.5-103", "1d5"];
+        let others = ["1.5.2", "--1", ".", "-", "+", "1e", "e5", "1e+", "1-", "1.e", "1e5e5", "x", ""];
+        let read = |value: &str| {
+            let mut entries = Vec::<Entry<Skipped<1>>>::new();
+            coordinates(&GRAMMAR, format!("1 1 {value}\n").as_bytes(), &mut entries).is_ok()
+        };
+        for value in numbers {
+            assert!(read(value), "{value}");
+        }
+        for value in others {
+            assert!(!read(value), "{value}");
         }
     }
 

@@ -65,7 +65,7 @@ impl Advisor<'_> {
         let case = Case { a, features, used, told, dtype };
         let (facts, time, products) =
             (&self.profile().facts_here(), used.prediction.time, objective.products);
-        let in_all = products.map_or(time, |products| used.in_all(products));
+        let in_all = Seconds(used.cost(products));
         // Of a product, as a share of all that is counted.
         let share = |cost_s: f64| cost_s * products.unwrap_or(1) as f64 / in_all.0;
         let mut found: Vec<(f64, Reason)> = Vec::new();
