@@ -17,6 +17,8 @@ fn input_flags_and_devices_that_are_wrong_are_objects() {
     for (arguments, code, why) in [
         (&["advise", "nowhere.mtx", "--device", "nvidia-h200", "--json"][..], 2, "nowhere.mtx"),
         (&["info", "gallery:nothing", "--json"], 2, "nothing"),
+        (&["bench", "nowhere.mtx", "--device", "cpu", "--quick", "--json"], 2, "nowhere.mtx"),
+        (&["plan", "nowhere.mtx", "--json"], 2, "nowhere.mtx"),
         (&["--json", "advise"], 2, "required"),
         (&["--json", "advise"], 2, "<PATHS>"),
         (&["bench", "gallery:fem", "--kernel", "none", "--json"], 2, "unknown kernel 'none'"),

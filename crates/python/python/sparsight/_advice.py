@@ -534,12 +534,12 @@ def _warn_of_unknown_gpu():
 
 
 def calibrate(device: str = "cuda:0", progress: Callable[[int, str], None] | None = None) -> str:
-    """Gets to know a device that has no profile, once: a GPU in about 20 s, the processor in some minutes.
+    """Gets to know a device that has no profile, once: a GPU in about 20 s, the processor in one to two minutes.
 
     :func:`advise` and :func:`plan` do so by themselves when a GPU of this machine is first named, with a warning in place of progress.
 
     Of a GPU up to ten generated matrices are run. What is predicted for the nearest GPU with a profile then answers for this one, with
-    wider intervals. The processor is calibrated by itself, from benchmark matrices and 29 generated matrices in float32 and
+    wider intervals. The processor is calibrated by itself, from benchmark matrices and 131 generated matrices in float32 and
     float64. A warning tells of a calibration that was made while the machine was not quiet, which then
     answers in this process alone. Both answer here and in the program ``sparsight``. What was measured is kept, and a calibration that
     was stopped goes on.

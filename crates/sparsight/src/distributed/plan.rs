@@ -283,7 +283,7 @@ impl DistributedPlan {
         let mean = shares.iter().map(|s| s.time.0).sum::<f64>() / shares.len() as f64;
         // Queueing or launching takes longer than what is computed.
         let is_queued = !is_nothing && time == queue && exchange < time;
-        let limit = if is_queued {
+        let limit = if is_nothing || is_queued {
             GpuLimit::Launch
         } else if exchange > interior {
             GpuLimit::Exchange

@@ -227,6 +227,10 @@ impl Advise {
         let answer = AdviseAnswer { reordered, narrowing, nearby, structure, plan, ..answer };
         let whole = &answer;
         let answer = answer.clone().shortened(context.top_in_json());
+        if let Some(file) = &self.report {
+            // Before stdout is written to, whose reader may go away.
+            Page::of(&Reported::from(&answer)).write(file)?;
+        }
         context.printer.answer(&answer, || {
             if self.csv.csv {
                 return context.printer.csv(&TABLE, std::slice::from_ref(&answer));
@@ -247,7 +251,6 @@ impl Advise {
             Ok(())
         })?;
         if let Some(file) = &self.report {
-            Page::of(&Reported::from(&answer)).write(file)?;
             context.printer.note(format_args!("the page is {}", file.display()));
         }
         let is_failure = |outcome: &Outcome| matches!(outcome, Outcome::Failed { .. });

@@ -191,6 +191,10 @@ impl Plan {
         };
         let answer = whole.clone().shortened(context.top_in_json());
         let planned = &whole.matrices;
+        if let (Some(file), false) = (&self.report, planned.is_empty()) {
+            // Before stdout is written to, whose reader may go away.
+            Page::of(&Reported::from(&answer)).write(file)?;
+        }
         context.printer.answer(&answer, || {
             context.printer.apart(planned, |one| print(one, &profile, context))?;
             let best = |one: &PlannedMatrix| {
@@ -207,7 +211,6 @@ impl Plan {
             context.printer.warn_of(noise);
         }
         if let (Some(file), false) = (&self.report, planned.is_empty()) {
-            Page::of(&Reported::from(&answer)).write(file)?;
             context.printer.note(format_args!("the page is {}", file.display()));
         }
         let is_good = |one: &PlannedMatrix| {
