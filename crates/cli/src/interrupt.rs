@@ -35,7 +35,7 @@ impl Interrupt {
         }
         let signals = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| !is_ignored(*signal));
         let signals: Vec<i32> = signals.collect();
-        // Where no thread is to be had to say a word, the signals still count.
+        // Where no thread is to be had to say a word, the signals still count, the second one however soon it comes.
         if self.in_a_thread(&signals).is_none() {
             for signal in signals {
                 // In this order: the second one ends the program. It fails for signals alone that cannot be caught.

@@ -23,6 +23,14 @@ impl Looked {
         Ok(if is_good && self.unreadable == 0 { Exit::Done } else { Exit::No })
     }
 
+    /// An error if it ended early: of what has nothing to show.
+    pub(crate) fn unless_ended(self) -> Result<Self, Failure> {
+        match self.ended {
+            Err(failure) => Err(failure),
+            Ok(()) => Ok(self),
+        }
+    }
+
     /// An error if it ended for another reason than an interruption.
     pub(crate) fn unless_failed(self) -> Result<Self, Failure> {
         match self.ended {

@@ -13,11 +13,11 @@
 //! Mockus 1975, "expected improvement".
 //!
 //! The numbers were chosen by residuals on an H100 (the five folds of `fit`, 1,269 real matrices in two value types). Weighed by the
-//! square of the least time over their own, two block sizes of a kernel correlate by 0.77, 0.63, 0.51 and 0.41 where one is 2, 4, 8 and 16
-//! times the other, two kernels of a family with one block size by 0.42, others by 0.22. The best of 2, 3, 4 and 5 runs reaches 0.9883,
-//! 0.9927, 0.9951 and 0.9963 of the best of all in f32, 0.9885, 0.9931, 0.9953 and 0.9968 in f64; with 0.8, 0.5 and 0.3 at any block size
-//! and any threads a row, as it was, 0.9879, 0.9920, 0.9945 and 0.9959, 0.9881, 0.9926, 0.9948 and 0.9961. Sums between 0.9 and 1 and
-//! factors of 0.75 to 0.87 and 0.35 to 0.7 are as good, and so is a further part for kernels whose threads load alike.
+//! square of the least time of the matrix over that of the candidate, two block sizes of a kernel correlate by 0.77, 0.63, 0.51 and 0.41
+//! where one is 2, 4, 8 and 16 times the other, two kernels of a family with one block size by 0.42, others by 0.22. The best of 2, 3, 4
+//! and 5 runs reaches 0.9883, 0.9927, 0.9951 and 0.9963 of the best of all in f32, 0.9885, 0.9931, 0.9953 and 0.9968 in f64; with 0.8, 0.5
+//! and 0.3 at any block size and any threads a row, as it was, 0.9879, 0.9920, 0.9945 and 0.9959, 0.9881, 0.9926, 0.9948 and 0.9961. Sums
+//! between 0.9 and 1 and factors of 0.75 to 0.87 and 0.35 to 0.7 are as good, and so is a further part for kernels whose threads load alike.
 
 use crate::Prediction;
 use sparsight_kernels::Candidate;
@@ -42,8 +42,9 @@ const TWICE_THE_BLOCK: f64 = 0.82;
 /// Block size that a routine of the vendor's, which has none, counts as having.
 const NO_BLOCK: u32 = 256;
 
-/// Correlation of the errors of two candidates; 1 for one and the same. Every such matrix is positive definite: each part is, the powers
-/// of distances are, and so are sums and products (by elements) of such matrices.
+/// Correlation of the errors of two candidates; 1 for one and the same. Every such matrix is positive definite: each part and the powers
+/// of distances are at least semidefinite, and so are sums and products (by elements) of these; what 1 is above the sum of the parts is
+/// added to the diagonal.
 fn correlation(a: &Candidate, b: &Candidate) -> f64 {
     if a == b {
         return 1.0;

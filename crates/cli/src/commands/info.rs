@@ -75,15 +75,16 @@ impl Info {
                 with_scalar!(context.dtype(), T => self.looked_at::<T>(source, context))?;
             let answer = InfoAnswer::of(source.title(), features, context.dtype(), &limits);
             let answer = InfoAnswer { structure: Some(structure), ..answer };
-            if let (Some(file), Some(structure)) = (&self.svg, &answer.structure) {
-                // Before stdout is written to, whose reader may go away.
-                output_file::write(file, figure(&answer.matrix, structure).as_bytes())?;
-            }
+            // Before stdout is written to, whose reader may go away; an error comes behind the answer.
+            let drawn = self.svg.as_ref().zip(answer.structure.as_ref()).map(|(file, structure)| {
+                output_file::write(file, figure(&answer.matrix, structure).as_bytes())
+            });
             out.answer(&answer, || {
                 print(&answer, out)?;
                 print_pictures(&answer, &spy, out)?;
                 print_formats(&answer, &device.name, out)
             })?;
+            drawn.transpose()?;
             if let Some(file) = &self.svg {
                 out.note(format_args!("the pictures are in {}", file.display()));
             }

@@ -120,6 +120,10 @@ impl Rules {
         let train = NamePrefixes::new(&train);
         let (known, others): (Vec<&CorpusRecord>, Vec<&CorpusRecord>) =
             corpus.iter().partition(|record| train.accept(&record.matrix));
+        if known.is_empty() && !corpus.is_empty() {
+            let text = format!("{}: no matrix of the corpus to learn rules from", self.folder.display());
+            return Err(Failure::input(text).hinted(NamePrefixes::hint(&corpus)));
+        }
         let candidates: Vec<Candidate> = catalogue_on(device.facts.kind, dtype)
             .filter(|candidate| self.candidates.holds(candidate))
             .collect();
@@ -152,7 +156,8 @@ impl Rules {
         let train = if self.train.is_empty() {
             String::new()
         } else {
-            format!(" --train {}", shown(&self.train.join(",")))
+            let names = self.train.join(",");
+            format!(" --train {}", if names.is_empty() { "''".to_owned() } else { shown(&names) })
         };
         let on =
             if *seen { "which it was learned from: on others it costs more" } else { "that it has not seen" };

@@ -16,10 +16,9 @@ fn an_interrupted_profile_continues_where_it_stopped() {
     let journal = dir.path().join("p/benchmark.jsonl");
     wait_for_lines(&journal, 3, Duration::from_secs(60));
     // Twice at once, as `timeout` does it, which signals the process and its group: that is one wish to stop.
-    for _ in 0..2 {
-        let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-        assert!(sent.success());
-    }
+    let id = child.id().to_string();
+    let sent = Command::new("kill").args(["-INT", &id, &id]).status().unwrap();
+    assert!(sent.success());
     let output = child.wait_with_output().unwrap();
     let err = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(130), "{err}");

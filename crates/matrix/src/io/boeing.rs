@@ -139,11 +139,11 @@ pub(super) fn read<T: Scalar>(
             false
         }
     };
-    let header = Header::of_lines(&head).map_err(|fault| body.error(fault))?;
+    let header = Header::of_lines(&head).map_err(|fault| body.header_error(fault))?;
     let Header { field, symmetry, nrows, ncols, entries, .. } = header;
     let only_places = options.places_only || field == Field::Pattern;
     if field == Field::Complex && !options.places_only {
-        return Err(body.error(BoeingFault::Complex));
+        return Err(body.header_error(BoeingFault::Complex));
     }
     if let Some(declared) = options.declared {
         declared([nrows, ncols, entries]);
@@ -201,7 +201,17 @@ struct Body<'a, 't> {
 
 impl Body<'_, '_> {
     fn error(&self, fault: BoeingFault) -> ReadError {
-        let place = Place { path: self.path.to_owned(), line: Some(self.lines.number.max(1)), column: None };
+        self.error_in(self.lines.number.max(1), fault)
+    }
+
+    /// Of the header: the formats are its fourth line, all else that can be wrong stands in the third.
+    fn header_error(&self, fault: BoeingFault) -> ReadError {
+        let line = if let BoeingFault::Format(_) = fault { 4 } else { 3 };
+        self.error_in(line.min(self.lines.number.max(1)), fault)
+    }
+
+    fn error_in(&self, line: u64, fault: BoeingFault) -> ReadError {
+        let place = Place { path: self.path.to_owned(), line: Some(line), column: None };
         ReadError::Boeing { place, fault }
     }
 
@@ -234,6 +244,10 @@ impl Body<'_, '_> {
                 into.push(number);
             }
             if into.len() == before {
+                // Blank lines at the end of a file that is cut short.
+                if line.trim_ascii().is_empty() {
+                    return Err(self.error(BoeingFault::Ends { what, found: before as u64, expected }));
+                }
                 return Err(self.error(expected_here(format!("{what} of {} columns", format.width), &line)));
             }
             self.held += ((into.len() - before) * size_of::<E>()) as u128;

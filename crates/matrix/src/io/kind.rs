@@ -44,9 +44,9 @@ const MOST_PACKINGS: usize = 4;
 
 /// Ends of the names of matrix files, packed or not, in lower case; in the Harwell-Boeing format what the values are, the structure, and
 /// `a`.
-const ENDINGS: [&str; 22] = [
+const ENDINGS: [&str; 23] = [
     ".mtx", ".tar", ".npz", ".zip", ".rb", ".hb", ".rsa", ".rua", ".rra", ".rza", ".psa", ".pua", ".pra",
-    ".isa", ".iua", ".ira", ".iza", ".csa", ".cua", ".cha", ".cra", ".cza",
+    ".pza", ".isa", ".iua", ".ira", ".iza", ".csa", ".cua", ".cha", ".cra", ".cza",
 ];
 const PACKED: [&str; 5] = ["", ".gz", ".xz", ".bz2", ".zst"];
 const PACKED_TAR: [&str; 4] = [".tgz", ".txz", ".tbz2", ".tzst"];

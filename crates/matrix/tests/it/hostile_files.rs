@@ -183,6 +183,24 @@ impl std::io::Read for Endless {
 }
 
 #[test]
+fn a_fault_in_the_header_of_harwell_boeing_is_named_with_its_line() {
+    let fault = |kind: &str, formats: &str, body: &str| {
+        let text = format!("t\n 3 1 1 1 0\n{kind}\n{formats}\n{body}");
+        let stream = std::io::Cursor::new(text.into_bytes());
+        io::read_stream::<f64>(stream, Path::new("-"), &ReadOptions::default()).unwrap_err().to_string()
+    };
+    let formats = "(4I4)           (4I4)           (4E16.8)";
+    for (text, expected) in [
+        (fault("RSA            2 3 2 0", formats, "   1   2\n"), "-:3: "),
+        (fault("RSE            3 3 4 0", formats, "   1   2\n"), "-:3: "),
+        (fault("RUA            3 3 2 0", "(4X4)           (4I4)           (4E16.8)", "   1\n"), "-:4: "),
+        (fault("RUA            2 2 1 0", formats, "   1   2   2\n   1\n\n"), "-:7: the file ends"),
+    ] {
+        assert!(text.starts_with(expected), "{text}, not {expected}");
+    }
+}
+
+#[test]
 fn input_without_end_is_refused() {
     let size = "%%MatrixMarket matrix coordinate real general\n3 3 2\n";
     let boeing = "t\n 3 1 1 1 0\nRSA            3 3 4 0\n(4I4)           (4I4)           (4E16.8)\n";

@@ -265,6 +265,9 @@ class Advice:
         def taken(one):
             return (number or 1) * one.predicted_s if one.in_all_s is None else one.in_all_s
 
+        def is_whole(one):
+            return number is None or one.in_all_s is not None
+
         def compared(seconds):
             # Within 5 % is a tie, as the program has it.
             speedup = seconds / taken(use)
@@ -279,13 +282,13 @@ class Advice:
             words = "Stay with CSR:" if in_csr else "CSR is as good as anything:"
         now = verdict.get("run_now", {})
         gains = []
-        if now.get("kind") in ("named", "scipy") and (now["kind"] == "scipy" or now["id"] != use.id):
+        if is_whole(use) and now.get("kind") in ("named", "scipy") and (now["kind"] == "scipy" or now["id"] != use.id):
             total = now["predicted_s"] if number is None else (now.get("conversion_s") or 0.0) + number * now["predicted_s"]
             gains = [f"{compared(total)} {SCIPY if now['kind'] == 'scipy' else now['id']}"]
         gains += [
             f"{faster(self[verdict[name]['id']])} {what}"
             for name, what in (("vendors_csr", "cuSPARSE's CSR"), ("plain_csr", "the best plain CSR"))
-            if verdict.get(name, {}).get("id", use.id) != use.id
+            if verdict.get(name, {}).get("id", use.id) != use.id and is_whole(self[verdict[name]["id"]]) == is_whole(use)
         ]
         predicted = f" Predicted {', '.join(gains)}." if gains else ""
         cost = ""

@@ -38,6 +38,13 @@ impl Verdict<'_> {
         other.cost(self.products) / self.best.cost(self.products)
     }
 
+    /// Returns whether another candidate is as good, within [`TIE`]. Where preparation counts, one of unknown preparation is not, but
+    /// beside such a best.
+    pub fn is_as_good(&self, other: &Advised) -> bool {
+        let is_in_part = |one: &Advised| one.order(self.products).0;
+        is_in_part(other) == is_in_part(self.best) && self.speedup(other) <= 1.0 + TIE
+    }
+
     /// Number of products from which on changing to the recommended candidate pays off, as a sentence; `None` without a present
     /// implementation, for a matrix without non-zeros and where candidates are ranked by iterations.
     pub fn break_even(&self) -> Option<String> {
@@ -79,8 +86,7 @@ impl Verdict<'_> {
     /// Returns whether plain CSR is as good as anything, as it is for every matrix without non-zeros, and for one smaller than all that was
     /// measured where the interval of the best does not tell them apart.
     pub fn gains_nothing(&self) -> bool {
-        let is_as_good =
-            |csr: &Advised| self.is_empty || self.speedup(csr) <= 1.0 + TIE || self.is_tiny_beside(csr);
+        let is_as_good = |csr: &Advised| self.is_empty || self.is_as_good(csr) || self.is_tiny_beside(csr);
         self.plain_csr.is_some_and(is_as_good)
     }
 
@@ -225,7 +231,8 @@ mod tests {
         advice.ranked = vec![fast.clone(), first.clone()];
         advice.rank(Some(10));
         assert_eq!([&first, &fast], [&advice.ranked[0], &advice.ranked[1]], "it comes last");
-        assert!(advice.verdict(Some(10)).unwrap().equal.is_empty());
+        let verdict = advice.verdict(Some(10)).unwrap();
+        assert!(verdict.equal.is_empty() && !verdict.is_as_good(&fast));
         // Where nothing is known of any, products alone count.
         advice.ranked.iter_mut().for_each(|one| one.preparation = None);
         advice.rank(Some(10));

@@ -227,10 +227,8 @@ impl Advise {
         let answer = AdviseAnswer { reordered, narrowing, nearby, structure, plan, ..answer };
         let whole = &answer;
         let answer = answer.clone().shortened(context.top_in_json());
-        if let Some(file) = &self.report {
-            // Before stdout is written to, whose reader may go away.
-            Page::of(&Reported::from(&answer)).write(file)?;
-        }
+        // Before stdout is written to, whose reader may go away; an error comes behind the answer.
+        let page = self.report.as_ref().map(|file| Page::of(&Reported::from(&answer)).write(file));
         context.printer.answer(&answer, || {
             if self.csv.csv {
                 return context.printer.csv(&TABLE, std::slice::from_ref(&answer));
@@ -250,6 +248,7 @@ impl Advise {
             }
             Ok(())
         })?;
+        page.transpose()?;
         if let Some(file) = &self.report {
             context.printer.note(format_args!("the page is {}", file.display()));
         }

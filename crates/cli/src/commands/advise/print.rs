@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::report::Sentences;
 use crate::table::{Table, cell_or};
 use crate::text::{self, BOLD, between, candidate, counted, heading, of_bandwidth, times_as_fast};
-use sparsight::advise::{Advised, RunNowKind, TIE, Verdict};
+use sparsight::advise::{Advised, RunNowKind, Verdict};
 use sparsight::answer::AdviseAnswer;
 use sparsight::kernels::{Candidate, Kernel};
 use sparsight::matrix::Seconds;
@@ -171,7 +171,7 @@ impl Advise {
         let rows = if self.all { advice.ranked.len() } else { all };
         let kernels = (more > 0).then(|| format!("{} more: `--top {rows}`", counted(more as u64, "kernel")));
         let sizes = (!self.all).then(|| "every block size: `--all`".to_owned());
-        let marked = shown.iter().skip(1).any(|(_, advised)| verdict.speedup(advised) <= 1.0 + TIE);
+        let marked = shown.iter().skip(1).any(|(_, advised)| verdict.is_as_good(advised));
         let equal = marked.then(|| "= as good as the first, within 5 %".to_owned());
         let columns = Some("columns: `sparsight advise --help`".to_owned());
         let words: Vec<String> = equal.into_iter().chain(kernels).chain(sizes).chain(columns).collect();

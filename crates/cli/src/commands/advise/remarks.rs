@@ -55,7 +55,7 @@ pub(super) fn what_is_nearby(nearby: &Nearby) -> String {
 
 /// `3`, or `= 3` where it is as good as the first.
 pub(super) fn place(rank: usize, advised: &Advised, verdict: &Verdict<'_>) -> String {
-    let is_equal = rank > 1 && verdict.speedup(advised) <= 1.0 + TIE;
+    let is_equal = rank > 1 && verdict.is_as_good(advised);
     if is_equal { format!("= {rank}") } else { rank.to_string() }
 }
 

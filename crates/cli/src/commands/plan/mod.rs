@@ -178,7 +178,7 @@ impl Plan {
             Ok(())
         });
         if matrices.is_empty() {
-            looked = looked.unless_failed()?;
+            looked = looked.unless_ended()?;
         }
         let whole = PlanAnswer {
             device: (&profile).into(),
@@ -191,10 +191,9 @@ impl Plan {
         };
         let answer = whole.clone().shortened(context.top_in_json());
         let planned = &whole.matrices;
-        if let (Some(file), false) = (&self.report, planned.is_empty()) {
-            // Before stdout is written to, whose reader may go away.
-            Page::of(&Reported::from(&answer)).write(file)?;
-        }
+        // Before stdout is written to, whose reader may go away; an error comes behind the answer.
+        let page = self.report.as_ref().filter(|_| !planned.is_empty());
+        let page = page.map(|file| Page::of(&Reported::from(&answer)).write(file));
         context.printer.answer(&answer, || {
             context.printer.apart(planned, |one| print(one, &profile, context))?;
             let best = |one: &PlannedMatrix| {
@@ -210,6 +209,7 @@ impl Plan {
         if let Some(Running { noise, .. }) = &run {
             context.printer.warn_of(noise);
         }
+        page.transpose()?;
         if let (Some(file), false) = (&self.report, planned.is_empty()) {
             context.printer.note(format_args!("the page is {}", file.display()));
         }

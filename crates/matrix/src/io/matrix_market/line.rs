@@ -62,8 +62,12 @@ impl<const N: usize> Text for Skipped<N> {
     #[inline]
     fn fast(bytes: &[u8], mut at: usize, _: bool) -> Option<(Self, usize)> {
         let mut is_set = false;
-        for _ in 0..N {
-            at = sign(bytes, blanks(bytes, at));
+        for number in 0..N {
+            let begin = blanks(bytes, at);
+            if number > 0 && begin == at {
+                return None;
+            }
+            at = sign(bytes, begin);
             let whole = digits(bytes, at, &mut is_set);
             let point = whole.unwrap_or(at);
             at = match bytes.get(point) {
@@ -386,19 +390,24 @@ mod tests {
         }
     }
 
+    fn reads<const N: usize>(values: &str) -> bool {
+        let mut entries = Vec::<Entry<Skipped<N>>>::new();
+        coordinates(&GRAMMAR, format!("1 1 {values}\n").as_bytes(), &mut entries).is_ok()
+    }
+
     #[test]
     fn a_value_that_is_not_needed_has_to_be_a_number_all_the_same() {
         let numbers = ["1", "-1.5", "+.5", "5.", "1e5", "1E-05", "0.0", "1.5-103", "1d5"];
         let others = ["1.5.2", "--1", ".", "-", "+", "1e", "e5", "1e+", "1-", "1.e", "1e5e5", "x", ""];
-        let read = |value: &str| {
-            let mut entries = Vec::<Entry<Skipped<1>>>::new();
-            coordinates(&GRAMMAR, format!("1 1 {value}\n").as_bytes(), &mut entries).is_ok()
-        };
         for value in numbers {
-            assert!(read(value), "{value}");
+            assert!(reads::<1>(value) && reads::<2>(&format!("{value} {value}")), "{value}");
+            assert!(!reads::<2>(value), "{value} is one number");
         }
         for value in others {
-            assert!(!read(value), "{value}");
+            assert!(!reads::<1>(value) && !reads::<2>(&format!("1 {value}")), "{value}");
+        }
+        for one in ["1+2", "1.-2", "1.2.3", "1.5-103"] {
+            assert!(!reads::<2>(one), "{one}");
         }
     }
 

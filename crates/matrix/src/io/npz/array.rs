@@ -68,8 +68,12 @@ pub(super) fn read_header(reader: &mut impl Read, array: &'static str) -> Result
     let mut text = vec![0; len];
     reader.read_exact(&mut text).map_err(cut)?;
     let text = String::from_utf8_lossy(&text);
-    parse_header(&text)
-        .ok_or_else(|| fault(format!("its header cannot be used: {}", text.trim().escape_debug())))
+    parse_header(&text).ok_or_else(|| fault(format!("its header cannot be used: {}", one_line(text.trim()))))
+}
+
+/// `text` without control characters.
+fn one_line(text: &str) -> String {
+    text.replace(char::is_control, " ")
 }
 
 fn parse_header(text: &str) -> Option<Header> {
