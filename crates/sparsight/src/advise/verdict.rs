@@ -176,20 +176,18 @@ impl Advice {
     /// possible.
     pub fn verdict(&self, products: Option<u64>) -> Option<Verdict<'_>> {
         let best = self.ranked.first()?;
-        let limit = best.cost(products) * (1.0 + TIE);
-        let mut equal: Vec<&Advised> = Vec::new();
-        let is_in_part = best.order(products).0;
-        let is_equal = |one: &&Advised| one.order(products).0 == is_in_part && one.cost(products) <= limit;
-        for advised in self.ranked.iter().filter(is_equal) {
-            let of = |one: &Advised| (one.candidate.kernel, one.candidate.dtype);
-            if of(advised) != of(best) && equal.iter().all(|one| of(one) != of(advised)) {
-                equal.push(advised);
-            }
-        }
         let plain_csr = self.fastest(Advised::is_plain_csr, products);
         let vendors_csr = self.fastest(Advised::is_vendors_csr, products);
-        let (run_now, is_empty) = (self.run_now, self.is_empty);
-        Some(Verdict { best, equal, plain_csr, vendors_csr, run_now, products, is_empty })
+        let (run_now, is_empty, equal) = (self.run_now, self.is_empty, Vec::new());
+        let mut verdict = Verdict { best, equal, plain_csr, vendors_csr, run_now, products, is_empty };
+        let of = |one: &Advised| (one.candidate.kernel, one.candidate.dtype);
+        for advised in &self.ranked {
+            let is_other = of(advised) != of(best) && verdict.equal.iter().all(|one| of(one) != of(advised));
+            if is_other && verdict.is_as_good(advised) {
+                verdict.equal.push(advised);
+            }
+        }
+        Some(verdict)
     }
 }
 
