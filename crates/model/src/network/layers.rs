@@ -63,11 +63,17 @@ pub(super) fn add<const N: usize>(sums: &mut [f32; N], number: f32, row: &[f32; 
     }
 }
 
-/// Adds each number times its row to `sums`.
-#[inline(always)]
+/// Adds each number times its row to `sums`: so many columns at a time that their sums stay in registers, which they do where this is
+/// compiled by itself.
+#[inline(never)]
 fn add_all<const N: usize>(sums: &mut [f32; N], numbers: &[f32], rows: &[[f32; N]]) {
-    for (number, row) in numbers.iter().zip(rows) {
-        add(sums, *number, row);
+    let (strips, _) = sums.as_chunks_mut::<SECOND>();
+    for (at, strip) in strips.iter_mut().enumerate() {
+        let mut sums = *strip;
+        for (number, row) in numbers.iter().zip(rows) {
+            add(&mut sums, *number, &row.as_chunks().0[at]);
+        }
+        *strip = sums;
     }
 }
 

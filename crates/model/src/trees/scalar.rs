@@ -22,13 +22,10 @@ const ROWS_TOGETHER: usize = 5;
 /// Trees that one row goes down side by side, for the same reason.
 const TREES_TOGETHER: usize = 6;
 
-/// Bits of half a word.
-const HALF: u32 = u32::BITS / 2;
-
 /// Trees in which block sizes are found to part before each of them goes down: so few that they stay in the first cache, 23 kB.
 const AT_ONCE: usize = 10 * TREES_TOGETHER;
 const _: () = assert!(AT_ONCE <= u8::MAX as usize);
-const _: () = assert!(2 * LEAVES <= u8::MAX as usize + 1 && 2 * LEAVES <= 1 << HALF);
+const _: () = assert!(2 * LEAVES <= u8::MAX as usize + 1);
 
 /// Bits of a node that hold the threshold; the input has the others. Inputs are brought within what these can tell apart, which is
 /// more than the logarithm of any finite number takes.
@@ -49,6 +46,9 @@ const NO_SPLIT: u8 = u8::MAX;
 /// Inputs where a walk finds them, each as the largest word of a split that it does not go left at.
 type Padded = [u32; PLACES];
 const PLACES: usize = NO_SPLIT as usize + 1;
+
+/// The least word of an input over some rows, and how far above it the largest is.
+type Span = (u32, u32);
 
 /// Trees whose leaves are summed.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -153,13 +153,14 @@ impl Complete {
         at + at + usize::from(goes_right)
     }
 
-    /// The child of the node in the lower half of `both` that the least of some inputs leads to, and in the upper half the turn that the
-    /// largest takes there: as long as both take the same turns, both halves are the same. In one word, since a processor has too few
-    /// registers for two.
-    fn step_between(&self, both: u32, between: &[(u32, u32); PLACES]) -> u32 {
-        let split = self.splits[both as usize % LEAVES];
-        let (least, most) = between[usize::from(split.input())];
-        2 * both + u32::from(split.0 < least) + (u32::from(split.0 < most) << HALF)
+    /// The child of a node that the least of some inputs leads to, and behind `parted` a bit for whether the largest takes another turn
+    /// there. Written so that both comparisons are subtractions whose borrow is added.
+    fn step_between(&self, (at, parted): (usize, usize), spans: &[Span; PLACES]) -> (usize, usize) {
+        let at = at % LEAVES;
+        let split = self.splits[at];
+        let (least, width) = spans[usize::from(split.input())];
+        let (above, goes_right) = split.0.overflowing_sub(least);
+        (at + at + usize::from(goes_right), parted + parted + usize::from(above < width))
     }
 
     /// The value of the leaves below the node that a walk of so many levels ended at.
@@ -224,19 +225,19 @@ impl ScalarForest {
             return vec![self.sum_of(&shared)];
         }
         let mut rows = [shared; ROWS_TOGETHER];
-        let mut between = shared.map(|word| (word, word));
+        let mut spans = shared.map(|word| (word, 0));
         let mut sums = Vec::with_capacity(differing.len());
         for some in differing.chunks(ROWS_TOGETHER) {
             // Always as many rows, so that the loop over them is unrolled; what is too many is walked and forgotten.
             for (n, row) in rows.iter_mut().enumerate() {
                 row[..B].copy_from_slice(&some.get(n).unwrap_or(&some[0]).map(word));
             }
-            for (place, (least, most)) in between[..B].iter_mut().enumerate() {
+            for (place, span) in spans[..B].iter_mut().enumerate() {
                 let words = rows.each_ref().map(|row| row[place]);
-                *least = words.into_iter().fold(u32::MAX, u32::min);
-                *most = words.into_iter().fold(0, u32::max);
+                let least = words.into_iter().fold(u32::MAX, u32::min);
+                *span = (least, words.into_iter().fold(0, u32::max) - least);
             }
-            sums.extend(self.sums_of(&rows, &between).iter().take(some.len()));
+            sums.extend(self.sums_of(&rows, &spans).iter().take(some.len()));
         }
         sums
     }
@@ -249,13 +250,9 @@ impl ScalarForest {
         sum as f64 / PER_ONE
     }
 
-    /// Sums for rows of which `between` has the least and the largest of each input. Where these two end in one leaf, all rows do: of
-    /// the block sizes of a kernel, in two thirds of the trees. Only the others are walked for each row, from where these two part.
-    fn sums_of(
-        &self,
-        rows: &[Padded; ROWS_TOGETHER],
-        between: &[(u32, u32); PLACES],
-    ) -> [f64; ROWS_TOGETHER] {
+    /// Sums for rows with the span of each input. Where its ends lead to one leaf, all rows end there: of the block sizes of a kernel, in
+    /// two thirds of the trees. Only the others are walked for each row, from where the ends part.
+    fn sums_of(&self, rows: &[Padded; ROWS_TOGETHER], spans: &[Span; PLACES]) -> [f64; ROWS_TOGETHER] {
         // What all rows get, and each.
         let (mut all, mut sums) = (i64::from(self.start), [0; ROWS_TOGETHER]);
         let mut apart = [[(0_u8, 0_u8); AT_ONCE]; DEPTH];
@@ -265,23 +262,21 @@ impl ScalarForest {
             let (mut counts, mut number) = ([0; DEPTH], 0);
             self.walk(
                 trees,
-                ROOT as u32 | (ROOT as u32) << HALF,
-                |tree, both| tree.step_between(both, between),
-                |tree, both| {
-                    let at = both as usize % (1 << HALF);
-                    let turns = at ^ (both >> HALF) as usize;
-                    let (is_shared, below) = (turns == 0, (turns | 1).ilog2() as usize);
+                (ROOT, 0),
+                |tree, at| tree.step_between(at, spans),
+                |tree, (at, parted)| {
+                    let (is_shared, below) = (parted == 0, (parted | 1).ilog2() as usize);
                     all += if is_shared { tree.leaf(at, self.levels) } else { 0 };
                     apart[below][counts[below]] = (number, (at >> below >> 1) as u8);
                     counts[below] += usize::from(!is_shared);
                     number += 1;
                 },
             );
-            for (below, (apart, count)) in apart.iter().zip(counts).enumerate() {
+            for (levels, (apart, count)) in (1..).zip(apart.iter().zip(counts)) {
                 for &(number, fork) in &apart[..count] {
                     let tree = &trees[usize::from(number)];
                     let mut at = [usize::from(fork); ROWS_TOGETHER];
-                    for _ in 0..=below {
+                    for _ in 0..levels {
                         for n in 0..ROWS_TOGETHER {
                             at[n] = tree.step(at[n], &rows[n]);
                         }
