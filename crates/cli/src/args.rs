@@ -114,10 +114,25 @@ fn unknown<T: Copy + Display>(
     all: impl Iterator<Item = T> + Clone,
     short: fn(T) -> &'static str,
 ) -> String {
+    let typed = words(text);
     let known: Vec<String> = all.clone().map(words).collect();
-    let names = known.iter().map(String::as_str).chain(all.map(short));
+    let shorts: Vec<&str> = all.map(short).collect();
+    let names = || known.iter().map(String::as_str);
     let there_are = format!("there are {}", known.join(", "));
-    format!("unknown {what} '{text}': {}", suggested(&words(text), names, there_are))
+    let begun = beginning(&typed, shorts.iter().copied()).or_else(|| beginning(&typed, names()));
+    let meant = match begun {
+        Some(begun) => format!("did you mean {begun}? {there_are}"),
+        None => suggested(&typed, names().chain(shorts), there_are),
+    };
+    format!("unknown {what} '{text}': {meant}")
+}
+
+/// The names that begin with what was typed, `csr-scalar or csr-vector`; `None` if none does. Equal ones follow each other.
+fn beginning<'n>(typed: &str, names: impl Iterator<Item = &'n str>) -> Option<String> {
+    let mut names: Vec<&str> = names.filter(|name| !typed.is_empty() && name.starts_with(typed)).collect();
+    names.dedup();
+    let last = names.pop()?;
+    Some(if names.is_empty() { last.to_owned() } else { format!("{} or {last}", names.join(", ")) })
 }
 
 /// Flags that select a part of the catalogue.
@@ -248,7 +263,13 @@ mod tests {
         assert!(ours.len() == 30 && !ours.iter().any(|id| id.starts_with("cusparse")), "{ours:?}");
         let small = ids(&[], &[64], DeviceKind::Cuda).unwrap();
         assert!(small.iter().all(|id| id.ends_with("/b64/f32")), "{small:?}");
-        assert!(kernel("csr").is_err());
+        let csr = kernel("csr").unwrap_err();
+        let meant =
+            "did you mean csr-scalar, csr-vector, csr-balanced, csr-binned or csr-segmented? there are ";
+        assert!(csr.starts_with(&format!("unknown kernel 'csr': {meant}")), "{csr}");
+        let shape = kernel("sell/c512").unwrap_err();
+        assert!(shape.contains("did you mean sell c512 s2048? there are "), "{shape}");
+        assert!(kernel("").unwrap_err().starts_with("unknown kernel '': there are "));
         for pasted in [
             "csr-vector t8 b256",
             "csr-vector/t8/b256",

@@ -3,6 +3,7 @@
 use crate::calibration;
 use crate::context::{Context, command_as_typed};
 use crate::failure::Failure;
+use crate::matrix_source::MatrixSource;
 use crate::text::{described, shown, words};
 use sparsight::calibrate::{CALIBRATION_BUDGET, CalibrationTarget, OpenDevice, may_calibrate};
 use sparsight::device::DeviceError;
@@ -15,6 +16,7 @@ use sparsight::profile::{ProfileFolder, folder_of};
 use sparsight::{Error, Profile};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -50,6 +52,14 @@ impl DeviceName {
             .hinted(
                 "devices of this machine are cpu, cuda[:N], cuda[:N]/smM and hip[:N]; `sparsight devices` lists them",
             )),
+        }
+    }
+
+    /// The name of a profile as a path, which it may be.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Profile(name) => Some(Path::new(name)),
+            Self::Here(_) => None,
         }
     }
 
@@ -238,16 +248,16 @@ impl ProfileFlags {
                 }
             }
             Some(DeviceName::Profile(device)) => Profile::find(device).map_err(|error| match error {
-                Error::NoProfile { shipped, .. } => Failure::input(format!("unknown device '{device}'"))
-                    .hinted(match meant(device) {
+                Error::NoProfile { name, shipped } if name == *device => {
+                    let hint = match meant(device) {
                         Some(meant) => format!("did you mean {meant}?"),
-                        None => {
-                            format!(
-                                "a device is cpu, cuda[:N] of an NVIDIA GPU here, a profile ({shipped}), a profile's folder, or a \
-                                 data sheet NAME.toml of a GPU of NVIDIA or AMD that was not measured (docs/profile-format.md)"
-                            )
-                        }
-                    }),
+                        None => format!(
+                            "a device is cpu, cuda[:N] of an NVIDIA GPU here, a profile ({shipped}), a profile's folder, or a \
+                             data sheet NAME.toml of a GPU of NVIDIA or AMD that was not measured (docs/profile-format.md)"
+                        ),
+                    };
+                    Failure::input(format!("unknown device '{device}'")).hinted(hint)
+                }
                 other => other.into(),
             }),
             None => of_this_machine(context)?
@@ -281,6 +291,13 @@ impl ProfileFlags {
                 .detail(format_args!("products take {more_us:+.2} us more here than in the profile"));
         }
         profile
+    }
+
+    /// What a command about `sources` reads: their files, and the profile or data sheet if it is named by its path.
+    pub(crate) fn inputs<'f>(&'f self, sources: &'f [MatrixSource]) -> impl Iterator<Item = &'f Path> {
+        let device = self.device.as_ref().and_then(DeviceName::path);
+        let profile = self.profile.as_deref().map(Path::new);
+        sources.iter().filter_map(MatrixSource::file).chain(device).chain(profile)
     }
 
     /// The folder of the profile, to add to it.

@@ -9,7 +9,8 @@
 //! profiling, calibration, progress          measuring with progress; budget, shard and interrupt end it early
 //! text, table, csv, terminal_plot           text for people, tables of values
 //! report/, plots/, svg                      an answer as a page, figures, pictures
-//! failure, context, output_file, workers    exit codes and hints, what commands share, files, threads
+//! failure, context, workers                 exit codes and hints, what commands share, threads
+//! output_file, file_id                      files that are written, and what they must not replace
 //! ```
 //! Exit codes: 0 done; 1 done and the answer is no; 2 bad flags or input; 3 no usable device or library;
 //! 101 a bug; 130 interrupted.
@@ -23,6 +24,7 @@ mod csv;
 mod device_choice;
 mod earlier_bench;
 mod failure;
+mod file_id;
 mod interrupt;
 mod links;
 mod many;

@@ -16,6 +16,7 @@ pub(crate) use matrices;
 
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::file_id::file_id;
 use crate::printer::Printer;
 use crate::text::{counted, grouped, shown};
 use sparsight::advise::Told;
@@ -26,7 +27,6 @@ use sparsight::matrix::{Csr, Scalar};
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::IsTerminal;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -48,6 +48,8 @@ pub(crate) enum MatrixSource {
     Gallery { recipe: Recipe, written: String },
     /// Made from another.
     Derived { steps: Derivation, from: Box<MatrixSource> },
+    /// A folder without a matrix, and why it cannot be read, if that is why: a batch passes over it as over an unreadable file.
+    Nothing { folder: PathBuf, cause: Option<String> },
 }
 
 impl MatrixSource {
@@ -71,26 +73,36 @@ impl MatrixSource {
     }
 
     /// All matrices that `paths` name: folders are replaced by the matrices below them, in order. Each file comes once, however
-    /// many names and links lead to it; files beside a matrix that are none are passed over, and `printer` says which.
+    /// many names and links lead to it; files beside a matrix that are none are passed over, and `printer` says which. A folder that
+    /// cannot be read or holds no matrix is among them as one that cannot be read.
     ///
     /// # Errors
-    /// If a folder cannot be read or holds no matrix.
+    /// If there are such folders and nothing else, and for a wrong recipe or derivation.
     pub(crate) fn batch(paths: &[String], printer: &Printer) -> Result<Vec<Self>, Failure> {
+        let found = Self::found(paths, printer)?;
+        let nothing: Option<Vec<Failure>> = found.iter().map(Self::why_nothing).collect();
+        match nothing.and_then(|all| all.into_iter().next()) {
+            Some(first) => Err(first),
+            None => Ok(found),
+        }
+    }
+
+    /// What [`MatrixSource::batch`] gives, also if it is folders without a matrix alone.
+    fn found(paths: &[String], printer: &Printer) -> Result<Vec<Self>, Failure> {
         let (seen, found) = (HashSet::new(), Vec::new());
         let mut walk = Walk { seen, found, met_any: false, met_stdin: false, printer };
         for path in paths {
             if let Some((steps, from)) = derivation(path)? {
                 let derive = |from| Self::Derived { steps: steps.clone(), from: Box::new(from) };
-                walk.found.extend(Self::batch(&[from.to_owned()], printer)?.into_iter().map(derive));
+                walk.found.extend(Self::found(&[from.to_owned()], printer)?.into_iter().map(derive));
                 continue;
             }
             match Self::named(path)? {
                 Self::File(folder) if folder.is_dir() => {
                     walk.met_any = false;
-                    walk.collect(&folder)?;
+                    walk.collect(&folder);
                     if !walk.met_any {
-                        let text = format!("{}: there is no matrix in this folder", folder.display());
-                        return Err(Failure::input(text).hinted(FILES));
+                        walk.found.push(Self::Nothing { folder, cause: None });
                     }
                 }
                 Self::File(file) => walk.add(file),
@@ -100,6 +112,25 @@ impl MatrixSource {
             }
         }
         Ok(walk.found)
+    }
+
+    /// Why there is no matrix, if it is a folder without one.
+    fn why_nothing(&self) -> Option<Failure> {
+        match self {
+            Self::Nothing { folder, cause } => Some(nothing_in(folder, cause.as_deref())),
+            Self::Derived { from, .. } => from.why_nothing(),
+            Self::File(_) | Self::Stream { .. } | Self::Gallery { .. } => None,
+        }
+    }
+
+    /// The file or pipe that is read.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        match self {
+            Self::File(path) => Some(path),
+            Self::Stream { path, .. } => path.as_deref(),
+            Self::Derived { from, .. } => from.file(),
+            Self::Gallery { .. } | Self::Nothing { .. } => None,
+        }
     }
 
     /// The transposed matrix.
@@ -120,7 +151,9 @@ impl MatrixSource {
     /// Name in text: the file's name, or the recipe as it was written.
     pub(crate) fn title(&self) -> String {
         match self {
-            Self::File(path) => shown(&path.file_name().unwrap_or(path.as_os_str()).to_string_lossy()),
+            Self::File(path) | Self::Nothing { folder: path, .. } => {
+                shown(&path.file_name().unwrap_or(path.as_os_str()).to_string_lossy())
+            }
             Self::Stream { path: None, .. } => "stdin".to_owned(),
             Self::Stream { path: Some(path), .. } => shown(&path.to_string_lossy()),
             Self::Gallery { written, .. } => written.clone(),
@@ -135,7 +168,7 @@ impl MatrixSource {
             Self::Gallery { recipe, .. } => return recipe.to_string(),
             Self::Derived { steps, from } => return format!("{}+{steps}", from.record_name()),
             Self::Stream { .. } => return self.title(),
-            Self::File(path) => path,
+            Self::File(path) | Self::Nothing { folder: path, .. } => path,
         };
         let file = self.title();
         let stem = io::file_stem(&file).unwrap_or(&file);
@@ -153,7 +186,7 @@ impl MatrixSource {
                 let rows = nnz / ROW;
                 u64::try_from(steps.size(Size { nrows: rows, ncols: rows, nnz }).nnz).unwrap_or(u64::MAX)
             }
-            Self::Stream { .. } => 0,
+            Self::Stream { .. } | Self::Nothing { .. } => 0,
             Self::File(path) => path.metadata().map_or(0, |file| file.len() / BYTES_PER_NON_ZERO),
         }
     }
@@ -188,7 +221,7 @@ impl MatrixSource {
         match self {
             Self::Stream { .. } => true,
             Self::Derived { from, .. } => from.is_read_once(),
-            Self::File(_) | Self::Gallery { .. } => false,
+            Self::File(_) | Self::Gallery { .. } | Self::Nothing { .. } => false,
         }
     }
 
@@ -215,6 +248,7 @@ impl MatrixSource {
                 context.printer.detail(format_args!("deriving {steps}"));
                 Ok((self.derived_from(&a)?, stored))
             }
+            Self::Nothing { folder, cause } => Err(nothing_in(folder, cause.as_deref())),
             Self::File(path) => {
                 let text = path.to_string_lossy();
                 if let Some(matrix) = SuiteSparse::named(&text).filter(|_| !path.exists()) {
@@ -291,6 +325,16 @@ impl MatrixSource {
 const FILES: &str = "a matrix is a file (.mtx, .npz, .rb, .rsa, .tar, .zip, also with .gz, .xz, .bz2 or .zst), - for \
                      standard input, or gallery:NAME; `sparsight gallery` lists the names";
 
+/// The error for a folder without a matrix. `cause`: why it cannot be read, if that is why.
+fn nothing_in(folder: &Path, cause: Option<&str>) -> Failure {
+    match cause {
+        Some(cause) => Failure::input(cause),
+        None => {
+            Failure::input(format!("{}: there is no matrix in this folder", folder.display())).hinted(FILES)
+        }
+    }
+}
+
 /// A matrix by the name that it has in the `SuiteSparse` Matrix Collection: `Williams/cant`.
 #[derive(Debug, Clone, Copy)]
 struct SuiteSparse<'t> {
@@ -360,7 +404,7 @@ struct Walk<'p> {
     /// Files and folders met, as the file system tells them apart: device and inode.
     seen: HashSet<(u64, u64)>,
     found: Vec<MatrixSource>,
-    /// Set if the current folder has a matrix, new or not.
+    /// Set if the current folder has a matrix, new or not, or a folder that cannot be read.
     met_any: bool,
     /// Set if standard input was named.
     met_stdin: bool,
@@ -368,13 +412,34 @@ struct Walk<'p> {
 }
 
 impl Walk<'_> {
-    /// Adds the matrices below `folder`, by name; those of hidden folders are not among them.
-    fn collect(&mut self, folder: &Path) -> Result<(), Failure> {
+    /// Adds the matrices below `folder`, by name; those of hidden folders are not among them. A folder that cannot be read is added as
+    /// such.
+    fn collect(&mut self, folder: &Path) {
         if !self.is_new(folder) {
             self.met_any = true;
-            return Ok(());
+            return;
         }
-        let unreadable = |e: std::io::Error| Failure::input(format!("{}: {e}", folder.display()));
+        match self.entries(folder) {
+            Ok(entries) => {
+                for path in entries {
+                    if path.is_dir() {
+                        self.collect(&path);
+                    } else {
+                        self.add(path);
+                    }
+                }
+            }
+            Err(unreadable) => {
+                self.met_any = true;
+                let cause = Some(unreadable.to_string());
+                self.found.push(MatrixSource::Nothing { folder: folder.to_owned(), cause });
+            }
+        }
+    }
+
+    /// The matrix files in `folder` and the folders that are not hidden, by name.
+    fn entries(&mut self, folder: &Path) -> Result<Vec<PathBuf>, ReadError> {
+        let unreadable = |cause| ReadError::Io { path: folder.to_owned(), cause };
         let (mut entries, passed) = io::files_in(folder)?;
         self.met_any |= !entries.is_empty();
         if !passed.is_empty() {
@@ -387,14 +452,7 @@ impl Walk<'_> {
             entries.extend(Some(entry.path()).filter(|path| is_visible && path.is_dir()));
         }
         entries.sort();
-        for path in entries {
-            if path.is_dir() {
-                self.collect(&path)?;
-            } else {
-                self.add(path);
-            }
-        }
-        Ok(())
+        Ok(entries)
     }
 
     /// Adds a file that was not met before.
@@ -406,7 +464,7 @@ impl Walk<'_> {
 
     /// Returns whether this file is new. A file that cannot be inspected counts as new: reading it reports why.
     fn is_new(&mut self, path: &Path) -> bool {
-        path.metadata().map_or(true, |file| self.seen.insert((file.dev(), file.ino())))
+        file_id(path).is_none_or(|id| self.seen.insert(id))
     }
 }
 
@@ -505,6 +563,13 @@ mod tests {
             assert!(all_of(&[wrong.to_owned()]).is_err(), "{wrong}");
         }
         let empty = tempfile::tempdir().unwrap();
-        assert!(all_of(&[empty.path().display().to_string()]).is_err());
+        let empty = empty.path().display().to_string();
+        let derived = format!("derived:transpose:{empty}");
+        for nothing in [vec![empty.clone()], vec![derived.clone(), empty.clone()]] {
+            assert!(all_of(&nothing).is_err(), "{nothing:?}");
+        }
+        let all = all_of(&[empty, derived, "gallery:arrow,n=9".to_owned()]).unwrap();
+        let nothing: Vec<bool> = all.iter().map(|one| one.why_nothing().is_some()).collect();
+        assert_eq!(nothing, [true, true, false], "what is named beside it is looked at all the same");
     }
 }

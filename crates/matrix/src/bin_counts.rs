@@ -14,6 +14,9 @@ pub struct BinCounts {
     pub in_segments: u64,
     /// Steps of the threads of all teams: of a row as many as its threads times what each of them goes along, `t ceil(l / t)`.
     pub steps: u64,
+    /// Longest row of each bin, 0 of an empty one. `None` in records that are older than it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longest: Option<[u64; BinCounts::BINS]>,
 }
 
 impl BinCounts {
@@ -34,7 +37,7 @@ impl BinCounts {
 
     /// Counts rows of these lengths. O(different lengths).
     pub fn of(lengths: &RowLengths) -> Self {
-        let mut counts = Self::default();
+        let (mut counts, mut longest) = (Self::default(), [0; Self::BINS]);
         for &(length, rows) in lengths.counts() {
             match Self::bin_of(length).checked_sub(1) {
                 None => {
@@ -43,11 +46,12 @@ impl BinCounts {
                 }
                 Some(bin) => {
                     counts.rows[bin] += rows;
+                    longest[bin] = length.max(longest[bin]);
                     counts.steps += rows * length.next_multiple_of(Self::THREADS[bin].into());
                 }
             }
         }
-        counts
+        Self { longest: Some(longest), ..counts }
     }
 
     /// 0 for a row that is cut into segments, else one more than the place of its bin.
@@ -78,6 +82,7 @@ mod tests {
         // 70 entries by 32 threads: 3 steps of each; 5 by 2: 3 of each; the others by one.
         assert_eq!((counts.rows, counts.steps), ([1, 0, 0, 0, 1, 3], 96 + 6 + 3 + 2 + 1));
         assert_eq!((counts.segments, counts.in_segments), (4, 9000));
+        assert_eq!(counts.longest, Some([70, 0, 0, 0, 5, 3]));
         assert_eq!(counts.thread_blocks(64), 4 + 3);
     }
 }

@@ -30,6 +30,18 @@ pub enum Error {
         /// The parser's reason.
         reason: String,
     },
+    /// A data sheet that names no profile whose predictions can be carried over to a GPU.
+    #[error("{}:{line}: reference = {name:?}: {why}", path.display())]
+    NoReference {
+        /// The data sheet.
+        path: PathBuf,
+        /// Line, counted from 1.
+        line: usize,
+        /// Name in the data sheet.
+        name: String,
+        /// Why that is none.
+        why: String,
+    },
     /// Another run writes the same file.
     #[error("{}: another run is writing here", path.display())]
     Busy {
@@ -117,6 +129,20 @@ pub enum Error {
         missing: String,
         /// Command that measures it.
         command: String,
+    },
+    /// A transfer between a GPU and a processor, of which nothing was measured.
+    #[error(
+        "times are not carried over from {from} to {to}: between GPUs and processors nothing was measured"
+    )]
+    OtherKind {
+        /// The device that the times are of.
+        from: String,
+        /// The device that is asked about.
+        to: String,
+        /// The profile of that device.
+        profile: String,
+        /// Tells whether that device is a GPU.
+        is_to_gpu: bool,
     },
     /// The folder holds another device.
     #[error("{} is a profile of {holds}, not of {here}", path.display())]
@@ -228,6 +254,9 @@ impl Error {
                 "this takes the folder of a profile: `sparsight lab profile --device cuda:0 -o DIR` makes one"
             }
             Self::NoProfile { .. } => "`sparsight lab profile --device cuda:0 -o DIR` makes one",
+            Self::NoReference { .. } => {
+                "the reference is a GPU's profile that was fitted, by its name or folder; without that line it is nvidia-h200"
+            }
             Self::OtherVendor { vendor: "AMD", .. } => {
                 "a data sheet NAME.toml carries predictions there, unproven (docs/profile-format.md); hip:0 is a GPU of AMD in this machine; \
                  nvidia-h200 answers for an H200"
@@ -243,6 +272,17 @@ impl Error {
             Self::NotShipped { profile, .. } => {
                 return Some(format!(
                     "the repository of sparsight has all of it: --profile profiles/{profile}"
+                ));
+            }
+            Self::OtherKind { is_to_gpu: true, .. } => {
+                "`--from nvidia-h200` carries over from a GPU; `sparsight calibrate -o DIR` on a machine with the other one measures \
+                 what lets it answer"
+            }
+            Self::OtherKind { profile, .. } => {
+                return Some(format!(
+                    "a processor answers from its own times: `sparsight lab fit {profile}` fits those that the folder holds, \
+                     `sparsight lab profile --device cpu -o DIR` on that machine measures and fits; `--from` takes the profile of \
+                     another processor"
                 ));
             }
             Self::NotRunNow { hint, .. } => hint,
@@ -266,6 +306,14 @@ impl Error {
             Self::Unmeasured { command, .. } => return Some(format!("`{command}` measures it")),
             Self::TooManyGpus { .. } => "ask about fewer numbers, or smaller ones",
             Self::Contradictory { .. } => "measure the device again with nothing else running on it",
+            _ => self.hint_on_file()?,
+        };
+        Some(hint.to_owned())
+    }
+
+    /// Advice on a file that cannot be read or written.
+    fn hint_on_file(&self) -> Option<&'static str> {
+        let hint = match self {
             Self::File { source, .. } if source.kind() == ErrorKind::StorageFull => {
                 "free some space and run the same command again: it goes on where it stopped"
             }
@@ -278,12 +326,20 @@ impl Error {
             Self::Schema { path, .. } if name_of(path).starts_with("rescaling.json") => {
                 "`sparsight calibrate -o DIR` computes it again from the recorded times, and measures nothing"
             }
-            Self::Schema { .. } | Self::Damaged { .. } => "`sparsight lab fit DIR` writes the models again",
+            Self::Damaged { .. } => FIT,
+            Self::Schema { path, .. } | Self::Malformed { path, .. } if is_fitted(path) => FIT,
+            Self::File { path, source } if is_fitted(path) && is_lost(source.kind()) => FIT,
+            Self::Schema { .. } => {
+                "the file is of another version of this program, most likely of a newer one: update sparsight"
+            }
             _ => return None,
         };
-        Some(hint.to_owned())
+        Some(hint)
     }
 }
+
+/// Advice on a file that fitting makes.
+const FIT: &str = "`sparsight lab fit DIR` writes the models again";
 
 /// Advice on a damaged journal.
 const REPAIR: &str = "`sparsight lab repair DIR` keeps every record that can be read, and the file as it is under another name";
@@ -304,7 +360,53 @@ fn is_journal(path: &Path) -> bool {
     name.ends_with(".jsonl") || name.ends_with(".jsonl.xz")
 }
 
+/// Tells whether fitting makes a file: a model, the index of the models, or what is written beside them.
+fn is_fitted(path: &Path) -> bool {
+    let is_model = path.parent().is_some_and(|folder| folder.ends_with("models"));
+    let name = name_of(path);
+    is_model || ["transfer.json", "calibration.json"].iter().any(|fitted| name.starts_with(fitted))
+}
+
+/// Tells whether an error is about a file that is missing or whose content is wrong.
+fn is_lost(kind: ErrorKind) -> bool {
+    kind == ErrorKind::NotFound || is_content(kind)
+}
+
 /// Tells whether an error is about the content of a file.
 fn is_content(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::InvalidData | ErrorKind::InvalidInput | ErrorKind::UnexpectedEof)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_another_version_is_fitted_again_if_fitting_made_it_and_else_the_program_is_too_old() {
+        let hint = |path: &str| {
+            let (found, expected) = ("sparsight/device/9".to_owned(), "sparsight/device/1");
+            Error::Schema { path: PathBuf::from(path), found, expected }.hint().unwrap()
+        };
+        for fitted in
+            ["p/models/index.json", "p/models/boosting.gz", "p/transfer.json.gz", "calibration.json"]
+        {
+            assert_eq!(hint(fitted), FIT, "{fitted}");
+        }
+        for other in ["p/device.json", "p/links.json"] {
+            assert!(hint(other).ends_with("update sparsight"), "{other}");
+        }
+        assert!(hint("p/rescaling.json").starts_with("`sparsight calibrate"));
+    }
+
+    #[test]
+    fn a_model_that_is_missing_and_a_broken_index_are_fitted_again() {
+        let file =
+            |path: &str, kind: ErrorKind| Error::File { path: PathBuf::from(path), source: kind.into() };
+        let model = "p/models/boosting.gz";
+        assert_eq!(file(model, ErrorKind::NotFound).hint().as_deref(), Some(FIT));
+        assert_eq!(file(model, ErrorKind::PermissionDenied).hint(), None);
+        assert_eq!(file("p/device.json", ErrorKind::NotFound).hint(), None);
+        let (path, reason) = (PathBuf::from("p/models/index.json"), "EOF".to_owned());
+        assert_eq!(Error::Malformed { path, line: 2, reason }.hint().as_deref(), Some(FIT));
+    }
 }

@@ -12,6 +12,9 @@ pub enum Missing {
     /// Any model: it was never fitted.
     #[error("fitted models")]
     Models,
+    /// Any model, and it holds what models are fitted to.
+    #[error("fitted models, but measurements to fit them to")]
+    Fit,
     /// Any model: it holds the benchmark matrices of a transfer alone, as quick profiles once did.
     #[error("models: what was measured serves `transfer` alone")]
     ModelsOfQuick,
@@ -44,6 +47,17 @@ pub enum Missing {
     /// A measured time of any matrix of the corpus.
     #[error("time of a matrix")]
     Times,
+    /// A measured time of any of these kernels, of a corpus that holds times of others.
+    #[error("time in {dtype} of {}", kernels.join(", "))]
+    TimesOf {
+        /// Names of the kernels.
+        kernels: Vec<&'static str>,
+        /// The value type asked for.
+        dtype: Dtype,
+    },
+    /// A candidate that was measured on all matrices of the corpus that others were measured on.
+    #[error("candidate with a time on each of its matrices, to fall back on")]
+    TimesOnEach,
     /// A measured time of any of the matrices that every GPU is calibrated with.
     #[error("time of any of the matrices of a calibration")]
     Calibration,
@@ -53,6 +67,7 @@ impl Missing {
     /// The command that adds it to the profile called `profile`.
     pub(crate) fn hint(&self, profile: &str) -> String {
         match self {
+            Self::Fit => format!("`sparsight lab fit {profile}` fits them, and nothing is measured again"),
             Self::ModelsOfQuick => format!(
                 "`sparsight lab transfer A.mtx --from nvidia-h200 --to {profile}` predicts with it; with the --device that it \
                  was made for, `sparsight calibrate -o {profile}` lets it answer, and `sparsight lab profile -o {profile}` measures \
@@ -74,6 +89,14 @@ impl Missing {
             Self::Times => {
                 format!("`sparsight lab measure MATRICES -o {profile}` on a machine with the device measures some; to compare two devices, the same on both")
             }
+            Self::TimesOf { kernels, dtype } => format!(
+                "`sparsight lab measure MATRICES --kernel {} --dtype {dtype} -o {profile}` on a machine with the device measures some",
+                kernels.join(",")
+            ),
+            Self::TimesOnEach => format!(
+                "`sparsight lab measure MATRICES -o {profile}` on a machine with the device measures the rest; `--train` leaves \
+                 matrices out"
+            ),
             Self::Calibration => {
                 "give the name or folder of a GPU's profile that holds calibration.json, which `sparsight lab fit` writes".to_owned()
             }
@@ -102,6 +125,8 @@ mod tests {
         let model = Missing::Model { model: ModelName::StripCache, dtype: Dtype::F32 };
         for (missing, text) in [
             (Missing::Models, "fitted models"),
+            (Missing::Fit, "fitted models, but measurements to fit them to"),
+            (Missing::TimesOf { kernels: vec!["coo", "ell"], dtype: Dtype::F32 }, "time in f32 of coo, ell"),
             (model, "strip-cache model for f32"),
             (
                 Missing::StripModel(Variant::StripNormal),
@@ -123,6 +148,11 @@ mod tests {
         assert_eq!(
             hint(Missing::Models),
             "`sparsight lab profile -o here` measures, `sparsight lab fit here` fits"
+        );
+        assert!(hint(Missing::Fit).starts_with("`sparsight lab fit here` fits them"));
+        let times = Missing::TimesOf { kernels: vec!["coo", "ell"], dtype: Dtype::F32 };
+        assert!(
+            hint(times).starts_with("`sparsight lab measure MATRICES --kernel coo,ell --dtype f32 -o here`")
         );
     }
 }

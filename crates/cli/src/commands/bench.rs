@@ -100,6 +100,9 @@ impl Bench {
 
     fn run_as<T: Scalar>(&self, context: &Context) -> Result<Exit, Failure> {
         let sources = self.order.of_all(MatrixSource::batch(&self.paths, &context.printer)?);
+        let given = self.kernel_file.iter().chain(&self.compare).map(PathBuf::as_path);
+        let inputs = sources.iter().filter_map(MatrixSource::file).chain(given);
+        output_file::check(self.export_csv.as_deref(), ("the table", "--export-csv"), inputs)?;
         let own = read_kernels(&self.kernel_file, T::DTYPE)?;
         let before = self.compare.as_deref().map(EarlierBench::read).transpose()?;
         let mut device = self.device.clone().unwrap_or_else(DeviceName::best_here).open()?;
@@ -213,21 +216,22 @@ impl Bench {
         let any = answer.matrices.iter().flat_map(|m| &m.candidates).any(|c| failed(&c.outcome));
         let whole = answer.clone();
         let answer = answer.shortened(context.top_in_json());
-        if let Some(path) = &self.export_csv {
+        // Before stdout is written to, whose reader may go away; an error comes behind the answer.
+        let exported = self.export_csv.as_ref().map(|path| {
             let mut table = Csv::new(&TABLE);
             table.add(&answer);
-            output_file::write(path, table.into_text().as_bytes())?;
-        }
-        if self.csv.csv {
-            context.printer.csv(&TABLE, &[answer])?;
-            return Ok(any);
-        }
+            output_file::write(path, table.into_text().as_bytes())
+        });
         context.printer.answer(&answer, || {
+            if self.csv.csv {
+                return context.printer.csv(&TABLE, std::slice::from_ref(&answer));
+            }
             let warmth = if self.cold { "cold" } else { "warm" };
             let heading = format!("{BOLD}{}{BOLD:#}   {dtype}   {warmth}", described(facts));
             let each = |measured| show_one(measured, before.is_some(), &heading, context);
             context.printer.apart(&whole.matrices, each)
         })?;
+        exported.transpose()?;
         Ok(any)
     }
 }

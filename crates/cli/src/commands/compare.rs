@@ -2,6 +2,7 @@
 
 mod given;
 mod gpus;
+mod weights;
 
 use crate::args::{KernelFlags, ModelFlags, block, kernel, products};
 use crate::context::{Context, with_scalar};
@@ -20,11 +21,10 @@ use sparsight::answer::{CompareAnswer, CompareManyAnswer, MatrixSummary, MeanSpe
 use sparsight::compare::{Compared, Comparison, Contender, compare};
 use sparsight::kernels::{Candidate, DeviceKind, Selection};
 use sparsight::matrix::Dtype;
-use sparsight::matrix::io::read_regular_text;
 use sparsight::{Error, Profile};
-use std::collections::HashMap;
 use std::num::NonZeroU64;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use weights::Weights;
 
 /// Predict the fastest candidate of each of several devices
 ///
@@ -104,46 +104,13 @@ const TABLE: Layout = Layout {
 /// A candidate of a device for a matrix, if one is possible.
 type Row<'a> = (&'a MatrixSummary, &'a DeviceName, Option<&'a Compared>);
 
-/// Weights of matrices.
-#[derive(Debug, Default)]
-struct Weights(HashMap<String, f64>);
-
-impl Weights {
-    fn read(path: &Path) -> Result<Self, Failure> {
-        let fault = |why: String| Failure::input(format!("{}: {why}", path.display()));
-        let text = read_regular_text(path).map_err(|error| fault(error.to_string()))?;
-        let mut weights = HashMap::new();
-        for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
-            // A recipe of the gallery has commas, too.
-            let parts = line.rsplit_once(',').map(|(name, weight)| (name.trim(), weight.trim()));
-            let weight = parts.and_then(|(_, weight)| weight.parse::<f64>().ok());
-            match (parts, weight.filter(|weight| weight.is_finite() && *weight >= 0.0)) {
-                (Some((name, _)), Some(weight)) => {
-                    weights.insert(name.trim_matches('"').to_owned(), weight);
-                }
-                (Some(_), None) if number == 1 && weight.is_none() => {}
-                _ => {
-                    return Err(fault(format!("line {number} is no NAME,WEIGHT with a weight of 0 or more")));
-                }
-            }
-        }
-        Ok(Self(weights))
-    }
-
-    /// Weight of a matrix, by its name in tables or in a corpus.
-    fn of(&self, source: &MatrixSource) -> f64 {
-        let found = self.0.get(&source.title()).or_else(|| self.0.get(&source.record_name()));
-        found.copied().unwrap_or(1.0)
-    }
-}
-
 impl Compare {
     pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         let dtype = context.dtype();
         let sources = MatrixSource::batch(&self.paths, &context.printer)?;
         let price = for_devices("--price", &self.price, &self.devices)?;
         let power = for_devices("--power", &self.power, &self.devices)?;
-        let weights = self.weights.as_deref().map(Weights::read).transpose()?.unwrap_or_default();
+        let weights = Weights::of_file(self.weights.as_deref(), &sources)?;
         self.common().note_value_types(&[dtype], &context.printer);
         let profiles = self.profiles(context, dtype)?;
         let objective = self.model.objective(self.iterations);
@@ -209,7 +176,7 @@ impl Compare {
     /// A profile without what is asked of it, with the command that makes it.
     fn lacking(&self, error: Error, profiles: &[Profile], dtype: Dtype) -> Failure {
         let Error::Lacking { profile: name, .. } = &error else { return error.into() };
-        let found = self.devices.iter().zip(profiles).find(|(_, profile)| profile.name == *name);
+        let found = self.devices.iter().zip(profiles).find(|(_, profile)| profile.place() == *name);
         let Some((device, profile)) = found else { return error.into() };
         let kind = profile.device.facts.kind.first_device();
         Failure::from(error).hinted(format!(

@@ -2,6 +2,7 @@
 
 use crate::context::Context;
 use crate::failure::{Exit, Failure};
+use crate::output_file;
 use crate::report::{Page, Reported};
 use crate::text::shown;
 use sparsight::answer::ReportAnswer;
@@ -33,10 +34,8 @@ impl Report {
             }
             None => self.answer.with_extension("html"),
         };
-        if !from_stdin && file == self.answer {
-            return Err(Failure::input(format!("{name}: the page would take the place of the answer"))
-                .hinted("-o FILE says where the page goes"));
-        }
+        let input = (!from_stdin).then_some(self.answer.as_path());
+        output_file::check(Some(&file), ("the page", "-o"), input)?;
         let read = if from_stdin {
             read_document_text(std::io::stdin().lock())
         } else {

@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::failure::{Exit, Failure};
 use crate::name_prefixes::NamePrefixes;
-use crate::text::{matrices, percent, shown};
+use crate::text::{described, matrices, percent, shown};
 use serde::Serialize;
 use sparsight::answer::Answer;
 use sparsight::kernels::{Candidate, catalogue_on};
@@ -106,9 +106,9 @@ impl Rules {
         let dtype = context.dtype();
         let folder = ProfileFolder::open(&self.folder)?;
         let device = folder.device()?;
+        let path = self.folder.display().to_string();
         if device.provenance.source.is_some() {
-            let (profile, missing) = (self.folder.display().to_string(), Missing::OfElsewhere);
-            return Err(Error::Lacking { profile, missing }.into());
+            return Err(Error::Lacking { profile: path, missing: Missing::OfElsewhere }.into());
         }
         let corpus = folder.measured()?;
         let train = match &self.train[..] {
@@ -127,7 +127,14 @@ impl Rules {
         let candidates: Vec<Candidate> = catalogue_on(device.facts.kind, dtype)
             .filter(|candidate| self.candidates.holds(candidate))
             .collect();
-        let learned = Learned::learn(&folder.name(), known.iter().copied(), &candidates, self.leaves.get())?;
+        if candidates.is_empty() {
+            let (set, on) = (self.candidates, described(&device.facts));
+            let text = format!("--candidates {set}: none of these runs on {on}");
+            return Err(
+                Failure::input(text).hinted("`--candidates csr` and `--candidates all` are kernels of ours")
+            );
+        }
+        let learned = Learned::learn(&path, known.iter().copied(), &candidates, self.leaves.get())?;
         let of = |records: &[&CorpusRecord]| learned.judge(records.iter().copied());
         let judged = of(&others).map(|quality| JudgedRules { seen: false, quality });
         let judged = judged.or_else(|| of(&known).map(|quality| JudgedRules { seen: true, quality }));

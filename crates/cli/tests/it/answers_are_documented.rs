@@ -281,7 +281,7 @@ fn every_field_of_a_prediction_and_an_evaluation_is_described() {
         "plan gallery:stencil2d,n=60 --device nvidia-h200 --strips 2 --values f32",
         "compare gallery:arrow,n=20000 --devices made-up,made-up-cpu --price made-up=8000 --unit EUR \
          --power made-up-cpu=100 --kernel csr-scalar --iterations 100",
-        "lab transfer gallery:stencil2d,n=300 --from made-up --to made-up-cpu",
+        "lab transfer gallery:stencil2d,n=300 --from made-up --to made-up",
         "lab foreign times.tsv --matrices 0,2 --draws 2",
         "lab evaluate made-up",
         "lab evaluate made-up-cpu --from made-up",
@@ -294,7 +294,7 @@ fn every_field_of_a_prediction_and_an_evaluation_is_described() {
         "info gallery:arrow,n=2000 gallery:stencil2d,n=60 --profile made-up",
         "lab predict gallery:arrow,n=2000 gallery:stencil2d,n=60 --profile made-up --model strip --kernel coo",
         "compare gallery:arrow,n=2000 gallery:stencil2d,n=60 --devices made-up,made-up-cpu",
-        "lab transfer gallery:stencil2d,n=300 gallery:stencil2d,n=60 --from made-up --to made-up-cpu",
+        "lab transfer gallery:stencil2d,n=300 gallery:stencil2d,n=60 --from made-up --to made-up",
         "advise gallery:stencil2d,n=60 --device nvidia-h200 --gpus 2 --links links.toml",
         "advise gallery:stencil3d,n=40 --device little.toml --gpus 2 --links links.toml",
         "advise gallery:stencil2d --device nvidia-h200 --gpus 2 --break-even n --links fast.toml",
@@ -306,6 +306,12 @@ fn every_field_of_a_prediction_and_an_evaluation_is_described() {
     ] {
         assert_documented(&crate::support::json(dir.path(), &command.split_whitespace().collect::<Vec<_>>()));
     }
+    // An answer that is no.
+    let plan = "plan gallery:long-rows,n=3000,long=3,length=1000 --device nvidia-h200 --formats ell --json";
+    let out = crate::support::run(dir.path(), &plan.split(' ').collect::<Vec<_>>());
+    let object =
+        out.split("----- stdout -----\n").nth(1).unwrap().split("----- stderr -----").next().unwrap();
+    assert_documented(&serde_json::from_str(object).unwrap());
 }
 
 #[test]

@@ -112,6 +112,42 @@ fn plan_refuses_what_it_does_not_know() {
     assert!(out.starts_with("exit code: ") && out.contains("holds no best model for f64"), "{out}");
 }
 
+/// Rows of one non-zero, and three of a thousand.
+const LONG: &str = "gallery:long-rows,n=3000,long=3,length=1000";
+
+#[test]
+fn a_plan_without_a_possible_candidate_has_every_reason() {
+    let dir = made_up_profile();
+    let plan = ["plan", LONG, "--profile", "made-up", "--formats", "ell"];
+    let why = "would pad by 500.5x, the limit is 8x";
+    let says = format!("No candidate is possible.\n  not possible: ell ({why})\n");
+    assert_exit(&run(dir.path(), &plan), 1, &says);
+    let out = run(dir.path(), &[&plan[..], &["--json"]].concat());
+    assert!(out.starts_with("exit code: 1") && out.contains("\"strategies\": []"), "{out}");
+    assert_eq!(out.matches(&format!("\"infeasible\": \"{why}\"")).count(), 5, "in five block sizes: {out}");
+}
+
+#[test]
+fn a_matrix_without_non_zeros_needs_no_plan() {
+    let dir = tempfile::tempdir().unwrap();
+    for size in ["0 0", "5 5"] {
+        let text = format!("%%MatrixMarket matrix coordinate real general\n{size} 0\n");
+        std::fs::write(dir.path().join("empty.mtx"), text).unwrap();
+        let out = run(dir.path(), &["plan", "empty.mtx", "--device", "nvidia-h200"]);
+        assert_exit(&out, 0, "\nCSR is as good as anything: there are no non-zeros to multiply.\n");
+        assert!(!out.contains("strip") && !out.contains("Leave it whole"), "{out}");
+    }
+}
+
+#[test]
+fn a_prediction_of_no_candidate_that_is_possible_is_a_no() {
+    let dir = made_up_profile();
+    let predict =
+        |kernels| run(dir.path(), &["lab", "predict", LONG, "--profile", "made-up", "--kernel", kernels]);
+    assert_exit(&predict("ell"), 1, "ell b64  not possible: would pad by 500.5x");
+    assert_exit(&predict("ell,csr-scalar"), 0, "ell b64  not possible: would pad by 500.5x");
+}
+
 const PREDICT: [&str; 7] = ["lab", "predict", GRID, "--profile", "made-up", "--model", "strip"];
 
 #[test]

@@ -83,11 +83,34 @@ fn a_data_sheet_in_other_units_or_of_another_vendors_gpu_is_refused_with_its_lin
         ("2e-6", "2", "odd.toml:6: launch_s = 2 looks like us: write 2e-6"),
         ("108", "108000", "odd.toml:2: multiprocessors = 108000: a GPU has 1 to 1000"),
         ("[8, 0]", "[9, 4]", "odd.toml:7: compute_capability = [9, 4] is none of NVIDIA's"),
+        ("[8, 0]", "[8, 0, 0]", "odd.toml:7: compute_capability = [8, 0, 0]: two numbers are expected"),
         ("NVIDIA A100", "Intel Max 1550", "odd.toml:1: 'Intel Max 1550' is a GPU of Intel"),
     ] {
         std::fs::write(dir.path().join("odd.toml"), SHEET.replace(from, to)).unwrap();
         let out = run(dir.path(), &["advise", "gallery:stencil2d,n=10", "--device", "odd.toml"]);
         assert_exit(&out, 2, says);
+    }
+}
+
+#[test]
+fn a_data_sheet_with_an_unknown_reference_is_refused_with_its_line_by_every_command() {
+    let dir = tempfile::tempdir().unwrap();
+    let grid = "gallery:stencil2d,n=10";
+    for name in ["nope", "", "cpu", "NVIDIA H200"] {
+        std::fs::write(dir.path().join("odd.toml"), format!("{SHEET}reference = \"{name}\"\n")).unwrap();
+        let says = format!(
+            "error: odd.toml:8: reference = \"{name}\": there is no such profile (shipped: nvidia-h200, nvidia-h100)\n\nhint: "
+        );
+        for words in [
+            &["advise", grid, "--device", "odd.toml"][..],
+            &["plan", grid, "--profile", "odd.toml"],
+            &["info", grid, "--device", "odd.toml"],
+            &["compare", grid, "--devices", "nvidia-h200,odd.toml"],
+            &["kernels", "--device", "odd.toml"],
+            &["lab", "transfer", grid, "--to", "odd.toml"],
+        ] {
+            assert_exit(&run(dir.path(), words), 2, &says);
+        }
     }
 }
 
@@ -115,6 +138,40 @@ fn assumptions_beyond_a_data_sheet_are_listed_in_the_answer() {
     assert!(said.iter().any(|text| text.as_str().unwrap().contains("as fast as on nvidia-h200")), "{said:?}");
     let shipped = json(dir.path(), &["advise", grid, "--device", "nvidia-h200"]);
     assert!(shipped["device"].get("assumptions").is_none());
+}
+
+#[test]
+fn an_output_takes_the_place_of_no_input_and_of_no_matrix() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    let matrix = "%%MatrixMarket matrix coordinate real general\n3 3 2\n1 1 1\n3 2 1\n";
+    let files = [("a.mtx", matrix), ("b.mtx", matrix), ("V", matrix), ("b.json", "{}"), ("t.toml", SHEET)];
+    for (name, text) in files {
+        std::fs::write(at(name), text).unwrap();
+    }
+    std::fs::create_dir(at("x")).unwrap();
+    std::os::unix::fs::symlink("V", at("link")).unwrap();
+    let of_matrix = "would take the place of a matrix";
+    let of_input = "would take the place of a file that is read";
+    for (words, says) in [
+        ("info --svg a.mtx b.mtx", of_matrix),
+        ("advise --report a.mtx b.mtx", of_matrix),
+        ("advise b.mtx --report V", of_matrix),
+        ("info V --svg V", of_input),
+        ("advise V --report x/../V", of_input),
+        ("plan derived:transpose:V --report link", of_input),
+        ("bench V --device cpu --export-csv V", of_input),
+        ("bench V --device cpu --compare b.json --export-csv b.json", of_input),
+        ("advise V --device t.toml --report t.toml", of_input),
+        ("report b.json -o ./b.json", of_input),
+    ] {
+        let out = run(dir.path(), &words.split(' ').collect::<Vec<_>>());
+        assert_exit(&out, 2, says);
+        assert!(out.contains("\n\nhint: -") && out.contains("give it a name of its own"), "{words}: {out}");
+    }
+    for (name, text) in files {
+        assert_eq!(std::fs::read_to_string(at(name)).unwrap(), text, "{name}");
+    }
 }
 
 /// A pipe without a writer, a device that never ends and a file with a hole that memory would not hold.
@@ -186,6 +243,44 @@ fn a_damaged_model_is_an_error_only_of_commands_that_use_it() {
     assert!(damaged.starts_with("exit code: 2"), "{damaged}");
     assert!(damaged.contains("error: made-up/models/strip-cache.gz: "), "{damaged}");
     assert!(damaged.contains("hint: `sparsight lab fit DIR` writes the models again"), "{damaged}");
+}
+
+#[test]
+fn what_fitting_makes_again_is_told_from_what_it_does_not() {
+    let dir = made_up_profile();
+    let models = dir.path().join("made-up/models");
+    let advise = || run(dir.path(), &["advise", "gallery:stencil2d,n=10", "--profile", "made-up"]);
+    let fit = "\n\nhint: `sparsight lab fit DIR` writes the models again";
+    std::fs::remove_file(models.join("strip-cache.gz")).unwrap();
+    let out = advise();
+    assert_exit(&out, 2, "error: made-up/models/strip-cache.gz: ");
+    assert!(out.contains(fit), "{out}");
+    std::fs::write(models.join("index.json"), "{\n").unwrap();
+    let out = advise();
+    assert_exit(&out, 2, "error: made-up/models/index.json:");
+    assert!(out.contains(fit), "{out}");
+    std::fs::remove_file(models.join("index.json")).unwrap();
+    assert_exit(&advise(), 2, "\n\nhint: `sparsight lab fit made-up` fits them");
+    assert_exit(&run(dir.path(), &["lab", "fit", "made-up"]), 0, "strip-cache");
+    assert!(advise().starts_with("exit code: 0"));
+    let device = dir.path().join("made-up/device.json");
+    let text = std::fs::read_to_string(&device).unwrap();
+    std::fs::write(&device, text.replace("sparsight/device/1", "sparsight/device/9")).unwrap();
+    let out = advise();
+    assert_exit(&out, 2, "schema sparsight/device/9 is not sparsight/device/1");
+    assert!(out.contains("update sparsight") && !out.contains("lab fit"), "{out}");
+}
+
+#[test]
+fn a_measured_profile_of_a_processor_is_to_be_fitted_and_no_target_of_a_gpu() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../profiles/cpu-2-amd-epyc");
+    let out = run(dir.path(), &["advise", "gallery:stencil2d,n=10", "--profile", folder]);
+    assert_exit(&out, 2, "holds no fitted models, but measurements to fit them to");
+    assert!(
+        out.contains(&format!("hint: `sparsight lab fit {folder}`")) && !out.contains("transfer"),
+        "{out}"
+    );
 }
 
 #[test]

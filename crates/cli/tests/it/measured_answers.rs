@@ -287,3 +287,49 @@ fn a_bench_of_a_folder_skips_unreadable_files() {
     assert_exit(&out, 1, "skipped: broken.mtx:1:1");
     assert!(out.contains("gallery:banded,n=50   50 x 50"), "{out}");
 }
+
+#[test]
+fn a_matrix_is_compared_with_the_one_of_its_name_and_size_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path();
+    for (folder, n) in [("a", 2), ("b", 3)] {
+        std::fs::create_dir(path.join(folder)).unwrap();
+        let text = format!("%%MatrixMarket matrix coordinate real general\n{n} {n} 1\n1 1 1\n");
+        std::fs::write(path.join(folder).join("x.mtx"), text).unwrap();
+    }
+    let bench = |more: &[&'static str]| {
+        [&["bench", "--device", "cpu", "--quick", "--kernel", "coo", "--block", "64"][..], more].concat()
+    };
+    let times = |answer: &serde_json::Value, at: usize, name: &str| {
+        let candidates = answer["matrices"][at]["candidates"].as_array().unwrap();
+        let time = |one: &serde_json::Value| Some((one["id"].as_str()?.to_owned(), one[name].as_f64()?));
+        candidates.iter().filter_map(time).collect::<std::collections::HashMap<_, _>>()
+    };
+    let mut before = json(path, &bench(&["a/x.mtx", "b/x.mtx"]));
+    std::fs::write(path.join("before.json"), before.to_string()).unwrap();
+    let compare = bench(&["b/x.mtx", "--compare", "before.json"]);
+    let now = json(path, &compare);
+    assert!(!times(&before, 1, "measured_s").is_empty(), "{before}");
+    assert_eq!(times(&now, 0, "before_s"), times(&before, 1, "measured_s"));
+    before["matrices"].as_array_mut().unwrap().pop();
+    std::fs::write(path.join("before.json"), before.to_string()).unwrap();
+    let out = run(path, &compare);
+    assert_exit(&out, 0, "warning: x.mtx: another matrix of this name was measured before");
+    assert!(!out.contains("none of these candidates"), "{out}");
+}
+
+#[test]
+fn a_bench_is_not_begun_if_its_export_cannot_be_written_and_is_shown_if_that_fails_later() {
+    let dir = tempfile::tempdir().unwrap();
+    let export = |file: &str| {
+        let bench = ["bench", "gallery:banded,n=50", "--device", "cpu", "--quick", "--kernel", "coo"];
+        run(dir.path(), &[&bench[..], &["--export-csv", file]].concat())
+    };
+    let out = export("gone/now.csv");
+    assert_exit(&out, 2, "----- stdout -----\n----- stderr -----\nerror: gone/now.csv: No such file");
+    if cfg!(target_os = "linux") {
+        let out = export("/dev/full");
+        assert_exit(&out, 2, "gallery:banded,n=50   50 x 50");
+        assert!(out.contains("error: /dev/full: No space left"), "{out}");
+    }
+}

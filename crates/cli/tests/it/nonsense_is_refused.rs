@@ -170,3 +170,31 @@ fn a_batch_reports_skipped_matrices_even_when_quiet() {
     let out = run(dir.path(), &measure);
     assert!(out.contains("1 unreadable") && out.contains("bad.mtx:3:1: row index 9"), "{out}");
 }
+
+#[test]
+fn a_batch_continues_after_a_folder_without_a_matrix_and_after_one_that_cannot_be_read() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = tempfile::tempdir().unwrap();
+    let sub = dir.path().join("set/sub");
+    fs::create_dir_all(&sub).unwrap();
+    fs::create_dir(dir.path().join("empty")).unwrap();
+    let text = "%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 1\n";
+    fs::write(dir.path().join("set/one.mtx"), text).unwrap();
+    let info = |paths: &[&str]| {
+        run(dir.path(), &[&["info", "--device", "nvidia-h200", "--csv"][..], paths].concat())
+    };
+    let out = info(&["empty", "set"]);
+    assert_exit(&out, 1, "warning: skipped: empty: there is no matrix in this folder");
+    assert!(out.contains("\none.mtx,2,2,1,"), "{out}");
+    assert_exit(&info(&["empty"]), 2, "error: empty: there is no matrix in this folder");
+    fs::set_permissions(&sub, fs::Permissions::from_mode(0o000)).unwrap();
+    if fs::read_dir(&sub).is_ok() {
+        eprintln!("skipped: this user reads every folder");
+        return;
+    }
+    let (out, alone) = (info(&["set"]), info(&["set/sub"]));
+    fs::set_permissions(&sub, fs::Permissions::from_mode(0o700)).unwrap();
+    assert_exit(&out, 1, "warning: skipped: set/sub: Permission denied");
+    assert!(out.contains("\none.mtx,2,2,1,"), "{out}");
+    assert_exit(&alone, 2, "error: set/sub: Permission denied");
+}

@@ -434,7 +434,7 @@ fn files_that_are_no_advise_answer_are_refused() {
         (&["report", "bytes.json"], "bytes.json: not UTF-8 text"),
         (&["report", "gone.json"], "gone.json: No such file"),
         (&["report", "-"], "has no name to call the page by"),
-        (&["report", "info.json", "-o", "info.json"], "would take the place of the answer"),
+        (&["report", "info.json", "-o", "info.json"], "the page would take the place of a file that is read"),
         (
             &["advise", "gallery:arrow,n=30", "gallery:arrow,n=40", "--report", "a.html"],
             "--report takes one matrix, but 2 were given",

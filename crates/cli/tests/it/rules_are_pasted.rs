@@ -83,6 +83,20 @@ fn impossible_requests_for_rules_are_refused() {
     assert!(!out.starts_with("exit code: 0") && out.contains("was taken from elsewhere"), "{out}");
 }
 
+#[test]
+fn kernels_that_were_not_measured_are_named_with_the_folder_as_typed() {
+    let rules = |folder| run(repository(), &["rules", folder, "--candidates", "cusparse"]);
+    let (part, kernels) = ("profiles/nvidia-h200-sm40", "cusparse-csr,cusparse-coo,cusparse-sell");
+    let out = rules(part);
+    let says = format!("the profile {part} holds no time in f64 of {}\n", kernels.replace(',', ", "));
+    assert!(out.starts_with("exit code: 2") && out.contains(&says), "{out}");
+    let measure = format!("hint: `sparsight lab measure MATRICES --kernel {kernels} --dtype f64 -o {part}`");
+    assert!(out.contains(&measure), "{out}");
+    let out = rules("profiles/cpu-2-amd-epyc");
+    let says = "--candidates cusparse: none of these runs on AMD EPYC, 2 threads\n\nhint: `--candidates csr`";
+    assert!(out.starts_with("exit code: 2") && out.contains(says), "{out}");
+}
+
 /// A folder with a profile of an H100 under a name with everything that ends a comment in some language, and flags with it.
 #[cfg(unix)]
 #[test]

@@ -1,6 +1,6 @@
 //! `--csv`: what docs/csv.md says, for one matrix, several and folders; and the answers for several matrices.
 
-use crate::support::{json, made_up_profiles, run, sparsight};
+use crate::support::{assert_exit, json, made_up_profiles, run, sparsight};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -74,7 +74,7 @@ fn tables_have_the_documented_headers_and_quote_commas() {
         (&["compare", ARROW, GRID, "--devices", "made-up,made-up-cpu"], true),
         (&["lab", "predict", ARROW, "--profile", "made-up", "--model", "strip"], true),
         (&["lab", "predict", ARROW, GRID, "--profile", "made-up", "--model", "strip"], true),
-        (&["lab", "transfer", ARROW, "--from", "made-up", "--to", "made-up-cpu"], true),
+        (&["lab", "transfer", ARROW, "--from", "made-up", "--to", "made-up"], true),
         (&["info", ARROW, "--profile", "made-up"], false),
         (&["info", ARROW, GRID, "--profile", "made-up"], false),
         (&["bench", ARROW, "--device", "cpu", "--quick", "--kernel", "csr-scalar,ell"], true),
@@ -149,7 +149,7 @@ fn unreadable_files_of_a_folder_are_named() {
     for command in [
         &["info", "corpus", "--profile", "made-up"][..],
         &["lab", "predict", "corpus", "--profile", "made-up", "--kernel", "coo", "--block", "64"],
-        &["lab", "transfer", "corpus", "--from", "made-up", "--to", "made-up-cpu", "--kernel", "coo"],
+        &["lab", "transfer", "corpus", "--from", "made-up", "--to", "made-up", "--kernel", "coo"],
         &["compare", "corpus", "--devices", "made-up,made-up-cpu"],
     ] {
         let out = run(dir.path(), command);
@@ -211,9 +211,18 @@ fn speeds_over_several_matrices_are_a_geometric_mean_with_their_weights() {
         "{text}"
     );
     assert!(!text.contains("either may be") && !text.contains("For the same"), "ten times as slow: {text}");
-    for wrong in ["a,1\nb", "a,1\nb,-1", "a,1\nb,much"] {
+    let no_weight = "line 2 is no NAME,WEIGHT";
+    for (wrong, says) in [
+        ("a,1\nb", no_weight),
+        ("a,1\nb,-1", no_weight),
+        ("a,1\nb,much", no_weight),
+        (&format!("{ARROW},1\nb.mtx,1\n")[..], "line 2: b.mtx is none of the matrices"),
+        (&format!("{ARROW},1\n{ARROW},2\n")[..], " has a weight already, in line 1"),
+        (&format!("{ARROW},0\n{GRID},0\n")[..], "line 2: every matrix has weight 0"),
+    ] {
         fs::write(dir.path().join("weights.csv"), wrong).unwrap();
         let out = run(dir.path(), &[&compare[..], &["--weights", "weights.csv"]].concat());
-        assert!(out.starts_with("exit code: 2") && out.contains("weights.csv: line 2"), "{wrong}: {out}");
+        assert_exit(&out, 2, "weights.csv: line 2");
+        assert!(out.contains(says), "{wrong}: {out}");
     }
 }

@@ -307,3 +307,29 @@ fn a_profile_from_a_paper_is_a_target_and_takes_no_measurements() {
         "what the hint says works: {out}"
     );
 }
+
+#[test]
+fn nothing_is_carried_over_between_gpus_and_processors() {
+    let dir = made_up_profiles();
+    for (from, to, hint) in [
+        ("made-up", "made-up-cpu", "`sparsight lab fit made-up-cpu` fits those that the folder holds"),
+        ("made-up-cpu", "made-up", "`--from nvidia-h200` carries over from a GPU"),
+    ] {
+        for model in [&[][..], &PAPER] {
+            let transfer = ["lab", "transfer", MATRIX, "--from", from, "--to", to];
+            let out = run(dir.path(), &[&transfer[..], model].concat());
+            assert_exit(&out, 2, "between GPUs and processors nothing was measured");
+            assert!(out.contains(hint), "{out}");
+        }
+    }
+}
+
+#[test]
+fn a_transfer_of_no_candidate_that_is_possible_is_a_no() {
+    let dir = tempfile::tempdir().unwrap();
+    let long = "gallery:long-rows,n=3000,long=3,length=1000";
+    let transfer =
+        |kernels| run(dir.path(), &["lab", "transfer", long, "--to", "nvidia-h100", "--kernel", kernels]);
+    assert_exit(&transfer("ell"), 1, "would pad by 500.5x, the limit is 8x");
+    assert_exit(&transfer("ell,csr-scalar"), 0, "would pad by 500.5x, the limit is 8x");
+}

@@ -210,6 +210,8 @@ fn a_candidate_can_be_pasted_into_every_flag_that_takes_a_kernel() {
     let out =
         run(dir.path(), &[&["lab", "predict", MATRIX, "--kernel", "cusparse-scr a1"], &on[..]].concat());
     assert!(out.contains("did you mean cusparse-csr a1?"), "{out}");
+    let out = run(dir.path(), &["kernels", "csr"]);
+    assert_exit(&out, 2, "unknown kernel 'csr': did you mean csr-scalar, csr-vector, csr-balanced, ");
     let out = run(dir.path(), &[&["plan", MATRIX, "--formats", "sell c32 s1"], &on[..]].concat());
     assert!(out.starts_with("exit code: 0"), "{out}");
 }
@@ -246,6 +248,12 @@ fn several_matrices_are_advised_in_a_line_each() {
     fs::write(dir.path().join("broken.mtx"), "nothing").unwrap();
     let out = run(dir.path(), &["advise", "broken.mtx", "gallery:fem,n=20", "--device", "nvidia-h200"]);
     assert_exit(&out, 1, "skipped: broken.mtx");
+    assert!(!out.contains("Predicted over"), "one matrix has no mean: {out}");
+    // Nor is one without non-zeros in it.
+    let zeros = "%%MatrixMarket matrix coordinate real general\n3 3 0\n";
+    fs::write(dir.path().join("zeros.mtx"), zeros).unwrap();
+    let out = run(dir.path(), &[&two[..], &["zeros.mtx"]].concat());
+    assert!(out.contains("Predicted over 2 of 3 matrices (geometric mean): "), "{out}");
     let out = run(dir.path(), &[&two[..], &["--verify"]].concat());
     assert!(out.contains("of one matrix") && out.contains("sparsight lab measure"), "{out}");
 }

@@ -33,8 +33,8 @@ pub(super) static FAMILY: Family = Family {
 /// Warps of a thread block of 256, the middle size, which stand for those of all sizes: the longest warp of a kernel is one number.
 const MIDDLE_WARPS: f64 = 8.0;
 
-/// Work of the warps, one thread block a segment and as many a bin as hold its teams. A bin's slowest team is taken to work on a row as
-/// long as its bin allows.
+/// Work of the warps, one thread block a segment and as many a bin as hold its teams. Where a bin's longest row is not known, it is taken
+/// to be as long as its bin allows.
 fn work(bins: &BinCounts, block: u32, row_max: u64) -> WarpWork {
     let warps = f64::from(block) / 32.0;
     let of_segments = bins.in_segments as f64 / 32.0;
@@ -42,11 +42,12 @@ fn work(bins: &BinCounts, block: u32, row_max: u64) -> WarpWork {
     let steps = bins.steps as f64 / 32.0 + of_segments;
     let mut work =
         WarpWork { longest: a_segment / MIDDLE_WARPS, steps, heaviest: a_segment, kept: of_segments };
-    for ((rows, threads), longest) in bins.rows.into_iter().zip(BinCounts::THREADS).zip(BinCounts::LONGEST) {
+    let longest = bins.longest.unwrap_or(BinCounts::LONGEST.map(|longest| longest.min(row_max)));
+    for ((rows, threads), longest) in bins.rows.into_iter().zip(BinCounts::THREADS).zip(longest) {
         if rows > 0 {
             let teams = u64::from((block / threads).max(1));
             let threads = u64::from(threads);
-            let slowest = longest.min(row_max).div_ceil(threads) as f64;
+            let slowest = longest.div_ceil(threads) as f64;
             let warps_at_work = (rows.min(teams) * threads).div_ceil(32) as f64;
             work.longest = work.longest.max(slowest);
             work.heaviest = work.heaviest.max(warps_at_work * slowest);
@@ -102,15 +103,20 @@ mod tests {
     #[test]
     fn the_work_of_segments_and_bins_is_that_worked_by_hand() {
         let bins = |lengths: &[(u64, u64)]| BinCounts::of(&RowLengths::from_counts(lengths.iter().copied()));
-        // Two segments of 2,560 entries; 3 rows of 100, a warp each: 2 blocks of 2 warps, up to 16 steps; 65 rows of 1 entry: 2 blocks, up to 4.
-        let mixed = work(&bins(&[(5_120, 1), (100, 3), (1, 65)]), 64, 5_120);
+        // Two segments of 2,560 entries; 3 rows of 100, a warp each: 2 blocks of 2 warps, 4 steps; 65 rows of 1 entry: 2 blocks.
+        let counts = bins(&[(5_120, 1), (100, 3), (1, 65)]);
+        let mixed = work(&counts, 64, 5_120);
         assert_eq!(
             (mixed.longest, mixed.heaviest),
-            (16.0, 80.0),
+            (10.0, 80.0),
             "a segment's 80 steps are 10 of each of 8 warps"
         );
         assert!((mixed.steps - (160.0 + (3.0 * 128.0 + 65.0) / 32.0)).abs() < 1e-9);
-        assert!((mixed.kept - (160.0 + 2.0 * 2.0 * 16.0 + 2.0 * 2.0 * 4.0)).abs() < 1e-9);
+        assert!((mixed.kept - (160.0 + 2.0 * 2.0 * 4.0 + 2.0 * 2.0)).abs() < 1e-9);
+        // A record that does not hold the longest rows of the bins: up to 16 steps, and up to 4.
+        let older = work(&BinCounts { longest: None, ..counts }, 64, 5_120);
+        assert_eq!(older.longest.to_bits(), 16_f64.to_bits());
+        assert!((older.kept - (160.0 + 2.0 * 2.0 * 16.0 + 2.0 * 2.0 * 4.0)).abs() < 1e-9);
         let short = work(&bins(&[(1, 65)]), 64, 1);
         assert_eq!(
             (short.longest, short.heaviest, short.kept),

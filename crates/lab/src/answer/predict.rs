@@ -26,6 +26,13 @@ pub struct PredictAnswer {
     pub candidates: Vec<PredictedCandidate>,
 }
 
+impl PredictAnswer {
+    /// Returns whether a time is predicted of any of the candidates.
+    pub fn has_times(&self) -> bool {
+        self.candidates.iter().any(|one| one.prediction.is_some())
+    }
+}
+
 /// A candidate with its prediction, or why there is none.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize)]

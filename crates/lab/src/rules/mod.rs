@@ -54,17 +54,25 @@ impl Rules {
     /// [`Rules::otherwise`], which stands in for it.
     ///
     /// # Errors
-    /// [`Error::Lacking`], of the profile called `profile`, if no candidate has a time on every matrix: there is nothing to fall back on.
+    /// [`Error::Lacking`], of the profile called `profile`, without a time of any candidate, or if no candidate has a time on every
+    /// matrix: there is nothing to fall back on.
     pub fn learn<'r>(
         profile: &str,
         records: impl IntoIterator<Item = &'r CorpusRecord>,
         candidates: &[Candidate],
         leaves: usize,
     ) -> Result<Self, Error> {
-        let lacking = || Error::Lacking { profile: profile.to_owned(), missing: Missing::Times };
-        let dtype = candidates.first().ok_or_else(lacking)?.dtype;
+        let lacking = |missing| Error::Lacking { profile: profile.to_owned(), missing };
+        let records: Vec<&CorpusRecord> = records.into_iter().collect();
+        let first = candidates.first().filter(|_| !records.is_empty());
+        let dtype = first.ok_or_else(|| lacking(Missing::Times))?.dtype;
         let known: Vec<Regrets<'_>> =
             records.into_iter().filter_map(|r| Regrets::of(r, candidates)).collect();
+        if known.is_empty() {
+            let mut kernels: Vec<&'static str> = candidates.iter().map(|one| one.kernel.name()).collect();
+            kernels.dedup();
+            return Err(lacking(Missing::TimesOf { kernels, dtype }));
+        }
         let weight = |one: &Regrets<'_>| if one.record.origin() == Origin::Real { REAL } else { 1.0 };
         // Of those with a time on every matrix the one with the least regret.
         let of_all = (0..candidates.len()).filter_map(|at| {
@@ -74,10 +82,8 @@ impl Rules {
             }
             Some((at, known.iter().map(sum).sum::<Option<f64>>()?))
         });
-        let (fallback, _) = of_all.min_by(|a, b| a.1.total_cmp(&b.1)).ok_or_else(lacking)?;
-        if known.is_empty() {
-            return Err(lacking());
-        }
+        let fallback = of_all.min_by(|a, b| a.1.total_cmp(&b.1));
+        let (fallback, _) = fallback.ok_or_else(|| lacking(Missing::TimesOnEach))?;
         let case = |one: &Regrets<'_>| {
             let instead = one.regrets[fallback].unwrap_or_default();
             Case {

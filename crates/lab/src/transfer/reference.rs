@@ -45,6 +45,23 @@ impl Reference {
         self.corpus.iter().find(|r| (r.matrix.as_str(), r.dtype, r.caches) == (name, dtype, caches))
     }
 
+    /// Returns whether times here are carried over to `target`: both are GPUs, or both are processors.
+    ///
+    /// # Errors
+    /// [`Error::OtherKind`] if they are not.
+    pub fn reaches(&self, target: &TransferProfile) -> Result<(), Error> {
+        let [from, to] = [&self.profile.device.facts, &target.device.facts];
+        if from.kind.is_gpu() == to.kind.is_gpu() {
+            return Ok(());
+        }
+        Err(Error::OtherKind {
+            from: from.described(),
+            to: to.described(),
+            profile: target.name.clone(),
+            is_to_gpu: to.kind.is_gpu(),
+        })
+    }
+
     /// Rescaling of times here to `target`: from what both have measured of a calibration, else by their facts.
     ///
     /// # Errors

@@ -57,6 +57,7 @@ pub(super) fn read_zip<T: Scalar>(
     let remark = choose(members, path)?;
     let Remark::Member { member, .. } = &remark else { unreachable!("a member was chosen") };
     let file = archive.by_name(member).map_err(fail)?;
+    npz::check_compression(path, file.compression())?;
     let total = crate::Bytes(file.size());
     let (content, count) = super::unpacked::Counted::new(file);
     let loaded = stream::read_counted(Box::new(content), (count, total), source.within())?;

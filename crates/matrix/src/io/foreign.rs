@@ -3,6 +3,8 @@
 //! Each is told by its first bytes or, if it is text, by its first lines. Text that could be Matrix Market is left to that reader,
 //! which names the line that is wrong.
 
+mod recipes;
+
 use std::fmt;
 
 /// A known format that is not read.
@@ -38,6 +40,12 @@ pub enum Foreign {
     Json,
     /// A list of edges, as of SNAP or KONECT.
     EdgeList,
+    /// A list of edges of an undirected graph, each of which stands there once.
+    UndirectedEdges,
+    /// A list of edges between two sets of vertices, each counted from 1.
+    BipartiteEdges,
+    /// A list of edges below a line of words.
+    EdgesBelowHeading,
     /// A graph of METIS or Chaco.
     Metis,
     /// A graph of DIMACS.
@@ -48,6 +56,10 @@ pub enum Foreign {
     LibSvm,
     /// Columns of text separated by commas.
     Csv,
+    /// Columns of text separated by semicolons.
+    Semicolons,
+    /// Rows, columns and non-zeros, then the offsets of the rows and the columns, each on a line: SMTX.
+    Smtx,
     /// Text of GNU Octave.
     Octave,
     /// Entries below a size line, without a Matrix Market banner.
@@ -60,93 +72,6 @@ impl Foreign {
     /// Kind of data that begin with these bytes.
     pub(super) fn of_bytes(bytes: &[u8]) -> Option<Self> {
         binary(bytes).or_else(|| text(bytes))
-    }
-
-    /// Lines of Python, or of a shell, that make a file that is read of one called `A`.
-    pub(super) fn conversion(self) -> &'static str {
-        match self {
-            Self::Html => {
-                "this is what a server sent in place of the matrix, perhaps a page of errors or of a log-in: download the file itself"
-            }
-            Self::LfsPointer => "the repository keeps the file elsewhere: git lfs pull",
-            Self::Utf16 => {
-                "write it in UTF-8 (-f UTF-16BE if what comes out makes no sense):\n    iconv -f UTF-16 -t UTF-8 A.mtx > A.utf8.mtx"
-            }
-            Self::Mat => {
-                "convert it in Python; loadmat's result lists the names of its variables:\n    A = scipy.io.loadmat('A.mat')['A']\n    \
-                 scipy.sparse.save_npz('A.npz', scipy.sparse.csr_array(A))"
-            }
-            Self::Hdf5 => {
-                "convert it in Python. Of AnnData:\n    A = anndata.read_h5ad('A.h5ad').X\n    \
-                 scipy.sparse.save_npz('A.npz', scipy.sparse.csr_array(A))\nof MATLAB 7.3, where A is the variable:\n    \
-                 g = h5py.File('A.mat')['A']; jc = g['jc'][:]\n    \
-                 A = scipy.sparse.csc_array((g['data'][:], g['ir'][:], jc), shape=(g.attrs['MATLAB_sparse'], len(jc) - 1))\n    \
-                 scipy.sparse.save_npz('A.npz', A)"
-            }
-            Self::Petsc => {
-                "convert it in Python; petsc4py reads it, or PetscBinaryIO.py, which comes with PETSc:\n    \
-                 (A,) = PetscBinaryIO.PetscBinaryIO().readBinaryFile('A.bin', mattype='scipy.sparse')\n    \
-                 scipy.sparse.save_npz('A.npz', A.tocsr())\na file with 64-bit indices wants PetscBinaryIO.PetscBinaryIO(indices='64bit')"
-            }
-            Self::Npy => {
-                "in Python (numpy.load('A.npy', allow_pickle=True).item() if a sparse matrix was saved so):\n    A = numpy.load('A.npy')\n    \
-                 scipy.sparse.save_npz('A.npz', scipy.sparse.csr_array(A))"
-            }
-            Self::Pickle => {
-                "a pickle runs code when it is opened, so only its owner should; in Python:\n    A = pickle.load(open('A.pkl', 'rb'))\n    \
-                 scipy.sparse.save_npz('A.npz', scipy.sparse.csr_array(A))"
-            }
-            Self::Mps => {
-                "convert it in Python with highspy, which reads linear programs (.mps, .lp):\n    h = highspy.Highs(); h.readModel('A.mps'); a = h.getLp().a_matrix_\n    \
-                 A = scipy.sparse.csc_array((a.value_, a.index_, a.start_), shape=(h.getNumRow(), h.getNumCol()))\n    \
-                 scipy.sparse.save_npz('A.npz', A)"
-            }
-            Self::Graph { conversion, .. } => conversion,
-            Self::Json => {
-                "convert it in Python, from the names that it uses for rows, columns and values:\n    d = json.load(open('A.json'))\n    \
-                 scipy.sparse.save_npz('A.npz', scipy.sparse.coo_array((d['values'], (d['rows'], d['cols']))))"
-            }
-            Self::EdgeList => {
-                "convert it in Python (skiprows=1 if the first line is a heading; a third column is taken for values):\n    \
-                 t = numpy.loadtxt('A.txt', comments=('#', '%'), ndmin=2); i, j = t[:, :2].astype(int).T; first = min(i.min(), j.min())\n    \
-                 v = t[:, 2] if t.shape[1] > 2 else numpy.ones(len(t)); n = max(i.max(), j.max()) - first + 1\n    \
-                 scipy.sparse.save_npz('A.npz', scipy.sparse.coo_array((v, (i - first, j - first)), shape=(n, n)))"
-            }
-            Self::Metis => {
-                "convert it in Python, a line of neighbours for each vertex:\n    \
-                 lines = [l.split() for l in open('A.graph') if not l.startswith('%')]; head = lines[0]; n = int(head[0])\n    \
-                 sizes, weights, edges = map(int, (head[2:3] or ['0'])[0].zfill(3)); skip = sizes + weights * int((head[3:4] or ['1'])[0])\n    \
-                 t = [(v, int(l[k]) - 1, float(l[k + 1]) if edges else 1.0) for v, l in enumerate(lines[1:n + 1]) for k in range(skip, len(l), 1 + edges)]\n    \
-                 i, j, v = zip(*t); scipy.sparse.save_npz('A.npz', scipy.sparse.coo_array((v, (i, j)), shape=(n, n)))"
-            }
-            Self::Dimacs => {
-                "convert it in Python, from its lines that begin with a or e:\n    \
-                 ij = numpy.array([l.split()[1:3] for l in open('A.gr') if l[0] in 'ae'], dtype=int) - 1; n = ij.max() + 1\n    \
-                 scipy.sparse.save_npz('A.npz', scipy.sparse.coo_array((numpy.ones(len(ij)), tuple(ij.T)), shape=(n, n)))"
-            }
-            Self::HypreIj => {
-                "convert it in Python; of a matrix in several files, join them first without their first lines:\n    \
-                 i, j, v = numpy.loadtxt('A.IJ.00000', skiprows=1, unpack=True)\n    \
-                 scipy.sparse.save_npz('A.npz', scipy.sparse.coo_array((v, (i.astype(int), j.astype(int)))))"
-            }
-            Self::LibSvm => {
-                "convert it in Python:\n    A, _ = sklearn.datasets.load_svmlight_file('A.svm')\n    \
-                 scipy.sparse.save_npz('A.npz', A)"
-            }
-            Self::Csv => {
-                "convert it in Python; of columns row, column, value, counted from 0 (skip_header=0 without a heading):\n    \
-                 i, j, v = numpy.genfromtxt('A.csv', delimiter=',', skip_header=1, usecols=(0, 1, 2), unpack=True)\n    \
-                 scipy.sparse.save_npz('A.npz', scipy.sparse.coo_array((v, (i.astype(int), j.astype(int)))))"
-            }
-            Self::Octave => {
-                "in Octave: addpath mmio; mmwrite('A.mtx', A), or save('-v7', 'A.mat', 'A') and scipy.io.loadmat"
-            }
-            Self::NoBanner => {
-                "put the banner in front (pattern in place of real if there are no values):\n    \
-                 (echo '%%MatrixMarket matrix coordinate real general'; cat A.txt) > A.mtx"
-            }
-            Self::Packed(_) => "unpack it first; .gz, .xz, .bz2, .zst, .zip and .tar are read as they are",
-        }
     }
 }
 
@@ -165,11 +90,16 @@ impl fmt::Display for Foreign {
             Self::Graph { name, .. } => return write!(f, "a graph in {name}"),
             Self::Json => "JSON",
             Self::EdgeList => "a list of edges (as of SNAP or KONECT)",
+            Self::UndirectedEdges => "a list of undirected edges (as of SNAP or KONECT)",
+            Self::BipartiteEdges => "a list of edges of a bipartite graph (as of KONECT)",
+            Self::EdgesBelowHeading => "a list of edges below a heading",
             Self::Metis => "a graph of METIS",
             Self::Dimacs => "a graph of DIMACS",
             Self::HypreIj => "an IJ matrix of hypre",
             Self::LibSvm => "a file of LIBSVM",
             Self::Csv => "a table separated by commas (CSV)",
+            Self::Semicolons => "a table separated by semicolons",
+            Self::Smtx => "a matrix in SMTX (offsets of rows and columns as text)",
             Self::Octave => "a text file of GNU Octave",
             Self::NoBanner => "a list of entries without a Matrix Market banner",
             Self::Packed(name) => return write!(f, "compressed by {name}"),
@@ -316,7 +246,59 @@ fn text(bytes: &[u8]) -> Option<Foreign> {
     // networkx puts attributes behind an edge.
     let entries =
         lines.map(|line| line.split('{').next().unwrap_or_default().trim()).filter(|line| !line.is_empty());
-    of_numbers(&entries.take(64).collect::<Vec<_>>())
+    let comments = filled().filter(|line| line.starts_with(['#', '%']));
+    match of_numbers(&entries.take(64).collect::<Vec<_>>()) {
+        Some(Foreign::EdgeList) => Some(of_edges(comments)),
+        other => other,
+    }
+}
+
+/// Kind of a list of edges by its comments: KONECT begins with `% sym` or `% bip`, SNAP with `# Undirected graph`.
+fn of_edges<'t>(comments: impl Iterator<Item = &'t str>) -> Foreign {
+    for (at, comment) in comments.enumerate() {
+        let words = comment.trim_start_matches(['#', '%']);
+        let word = words.split_whitespace().next().unwrap_or_default().to_ascii_lowercase();
+        match word.as_str() {
+            "undirected" => return Foreign::UndirectedEdges,
+            "sym" if at == 0 => return Foreign::UndirectedEdges,
+            "bip" if at == 0 => return Foreign::BipartiteEdges,
+            _ => {}
+        }
+    }
+    Foreign::EdgeList
+}
+
+/// Returns whether lines are those of SMTX: rows, columns and non-zeros, then the offsets of all rows on a line.
+fn is_smtx(first: &str, rest: &[&str]) -> bool {
+    let size: Option<Vec<u64>> = first.split(',').map(|word| word.trim().parse().ok()).collect();
+    let Some(&[rows, _, entries]) = size.as_deref() else { return false };
+    let Some(line) = rest.first() else { return false };
+    let offsets: Option<Vec<u64>> = line.split_whitespace().map(|word| word.parse().ok()).collect();
+    let Some(mut offsets) = offsets else { return false };
+    // Of a long line, which is cut off, the last number may be a part of one.
+    if offsets.len() as u64 <= rows {
+        offsets.pop();
+    }
+    offsets.first() == Some(&0)
+        && offsets.len() as u64 - 1 <= rows
+        && offsets.windows(2).all(|pair| pair[0] <= pair[1])
+        && offsets.iter().all(|&offset| offset <= entries)
+}
+
+/// Returns whether lines are edges below a heading: words, then as many numbers on each line, two of which are vertices.
+fn are_below_heading(first: &str, rest: &[&str]) -> bool {
+    let is_number = |word: &str| word.parse::<f64>().is_ok();
+    let width = first.split_whitespace().count();
+    let is_edge = |line: &&str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        words.len() == width
+            && words[..2].iter().all(|word| word.parse::<u64>().is_ok())
+            && words[2..].iter().all(|word| is_number(word))
+    };
+    (2..=4).contains(&width)
+        && !rest.is_empty()
+        && !first.split_whitespace().any(is_number)
+        && rest.iter().all(is_edge)
 }
 
 /// Returns whether lines are those of a graph of METIS: vertices and edges, then a line of neighbours for each vertex, empty ones among them.
@@ -362,16 +344,19 @@ fn of_numbers(lines: &[&str]) -> Option<Foreign> {
     let is_number = |word: &str| word.parse::<f64>().is_ok();
     let are_numbers = |line: &&str| line.split_whitespace().all(is_number);
     // Fields of a table: numbers, from the second line on at the latest.
+    let (separator, table) =
+        if first.contains(';') { (';', Foreign::Semicolons) } else { (',', Foreign::Csv) };
     let fields = |line: &str| {
-        line.split([',', ';']).map(|field| field.trim().trim_matches('"').to_owned()).collect::<Vec<_>>()
+        line.split(separator).map(|field| field.trim().trim_matches('"').to_owned()).collect::<Vec<_>>()
     };
     let heading = fields(first);
+    if is_smtx(first, rest) {
+        return Some(Foreign::Smtx);
+    }
     if heading.len() > 1 {
         let row = rest.first().map(|line| fields(line));
         let is_row = |row: &[String]| row.len() == heading.len() && row.iter().any(|field| is_number(field));
-        return row
-            .map_or(heading.iter().all(|field| is_number(field)), |row| is_row(&row))
-            .then_some(Foreign::Csv);
+        return row.map_or(heading.iter().all(|field| is_number(field)), |row| is_row(&row)).then_some(table);
     }
     let is_pair = |word: &str| {
         word.split_once(':').is_some_and(|(at, value)| at.parse::<u64>().is_ok() && is_number(value))
@@ -382,6 +367,9 @@ fn of_numbers(lines: &[&str]) -> Option<Foreign> {
     };
     if lines.iter().take(8).all(is_libsvm) && lines.iter().take(8).any(|line| line.contains(':')) {
         return Some(Foreign::LibSvm);
+    }
+    if are_below_heading(first, rest) {
+        return Some(Foreign::EdgesBelowHeading);
     }
     if rest.is_empty() || !lines.iter().all(are_numbers) {
         return None;
@@ -430,7 +418,12 @@ mod tests {
             (b"* a comment\nNAME          OWN\nROWS\n N  COST\n", Foreign::Mps),
             (b"NAME\nOBJSENSE\n MAX\nROWS\n", Foreign::Mps),
             (b"# Directed graph\n# Nodes: 5 Edges: 6\n0\t1\n0\t2\n", Foreign::EdgeList),
-            (b"% sym unweighted\n1 2\n1 3\n", Foreign::EdgeList),
+            (b"% sym unweighted\n1 2\n1 3\n", Foreign::UndirectedEdges),
+            (b"% asym unweighted\n1 2\n1 3\n", Foreign::EdgeList),
+            (b"% bip weighted\n% 2 2 3\n1 2 0.5\n1 3 2\n", Foreign::BipartiteEdges),
+            (b"# Undirected graph: a.txt\n# Nodes: 3\n0\t1\n0\t2\n", Foreign::UndirectedEdges),
+            (b"src dst\n0 1\n0 2\n", Foreign::EdgesBelowHeading),
+            (b"# a comment\ni\tj\tv\n0\t1\t2.5\n1\t1\t3\n", Foreign::EdgesBelowHeading),
             (b"0 1\n0 2\n3 1\n", Foreign::EdgeList),
             (b"0 1 0.5\n0 2 1.5\n", Foreign::EdgeList),
             (b"4 3\n2\n1 3\n2 4\n3\n", Foreign::Metis),
@@ -440,6 +433,11 @@ mod tests {
             (b"0 3 0 3\n0 0 1.0\n1 1 2.5e0\n", Foreign::HypreIj),
             (b"1 3:0.5 7:1\n-1 2:1\n", Foreign::LibSvm),
             (b"row,col,value\n0,1,2.5\n", Foreign::Csv),
+            (b"row;col;value\n0;1;2.5\n", Foreign::Semicolons),
+            (b"0;1;2,5\n1;1;3\n", Foreign::Semicolons),
+            (b"3, 4, 5\n0 2 3 5\n0 1 1 0 3\n", Foreign::Smtx),
+            (b"3,4,0\n0 0 0 0\n\n", Foreign::Smtx),
+            (b"3,4,5\n0,1,2\n", Foreign::Csv),
             (b"# Created by Octave 8.4\n# name: A\n", Foreign::Octave),
             (b"3 3 2\n1 1 4.0\n2 1 -1\n", Foreign::NoBanner),
             (b"7z\xbc\xaf\x27\x1c", Foreign::Packed("7-Zip")),
@@ -478,6 +476,22 @@ mod tests {
     }
 
     #[test]
+    fn recipes_keep_the_size_the_weights_and_both_triangles() {
+        for (text, expected) in [
+            ("p sp 6 1\na 1 2 5\n", "shape=(n, n)"),
+            ("p edge 4 3\ne 1 2\n", "A + A.T"),
+            ("% sym unweighted\n1 2\n1 3\n", "A + A.T"),
+            ("0 3 0 3\n0 0 1.0\n1 1 2.5\n", "shape=(b.max() - a.min() + 1, d.max() - c.min() + 1)"),
+            ("0;1;2.5\n1;1;3\n", "delimiter=';'"),
+            ("3, 4, 5\n0 2 3 5\n0 1 1 0 3\n", "shape=(m, n)"),
+            ("src dst\n0 1\n", "next(lines)"),
+        ] {
+            let format = Foreign::of_bytes(text.as_bytes()).unwrap();
+            assert!(format.conversion().contains(expected), "{format}: {expected}");
+        }
+    }
+
+    #[test]
     fn matrix_market_and_unknown_data_are_left_to_others() {
         for bytes in [
             &b"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 1\n"[..],
@@ -490,6 +504,9 @@ mod tests {
             b"\x78\x9c,\x00;\x03",
             b"",
             b"1 2 3\n",
+            b"a matrix of numbers\n1 1 2.0\n",
+            b"src dst\n",
+            b"src dst\n0.5 1\n",
             b"\x7fELF\x02",
         ] {
             assert_eq!(Foreign::of_bytes(bytes), None, "{}", String::from_utf8_lossy(bytes));

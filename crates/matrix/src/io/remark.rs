@@ -1,6 +1,6 @@
 //! Remarks of a reader: what it passed over or took on trust.
 
-use super::PassedOver;
+use super::{PassedOver, Symmetry};
 use std::fmt;
 
 /// Something about a file that its owner should know although it was read.
@@ -24,6 +24,13 @@ pub enum Remark {
     SkewDiagonal {
         /// Count.
         entries: u64,
+    },
+    /// A file that says that it stores one triangle stores both, so that each entry off the diagonal is there twice.
+    BothTriangles {
+        /// Symmetry that the file states.
+        symmetry: Symmetry,
+        /// True if there are no values that were added up.
+        is_pattern: bool,
     },
     /// Right-hand sides, which follow the matrix, were not read.
     RightHandSides,
@@ -60,6 +67,14 @@ impl fmt::Display for Remark {
             Self::SkewDiagonal { entries } => {
                 write!(f, "{entries} values on the diagonal of a skew-symmetric matrix, where 0 belongs, are kept")
             }
+            Self::BothTriangles { symmetry, is_pattern: true } => {
+                write!(f, "both triangles of the {symmetry} matrix are stored: the first line should say 'general'")
+            }
+            Self::BothTriangles { symmetry, is_pattern: false } => write!(
+                f,
+                "both triangles of the {symmetry} matrix are stored, and values off the diagonal are added up: if that is not meant, \
+                 write 'general' in the first line"
+            ),
             Self::RightHandSides => f.write_str("right-hand sides behind the matrix are not read"),
             Self::TakenForRows => {
                 f.write_str("the arrays of this square matrix do not say whether they are by rows or by columns: taken for rows (CSR)")

@@ -89,6 +89,26 @@ fn symmetric_storage_is_expanded_and_an_entry_above_the_diagonal_is_mirrored_too
 }
 
 #[test]
+fn both_triangles_of_a_symmetric_matrix_are_remarked_upon() {
+    let remarks = |kind: &str, body: &str| -> Vec<String> {
+        let loaded = read::<f64>(&format!("%%MatrixMarket matrix coordinate {kind}\n{body}"));
+        loaded.remarks.iter().map(ToString::to_string).collect()
+    };
+    let both = "2 2 3\n1 2 5\n2 1 5\n2 2 1\n";
+    let said = remarks("real symmetric", both);
+    assert!(said[0].starts_with("both triangles of the symmetric matrix are stored, and values"), "{said:?}");
+    let said = remarks("pattern symmetric", "3 3 4\n1 1\n2 1\n1 2\n3 3\n");
+    assert_eq!(
+        said,
+        ["both triangles of the symmetric matrix are stored: the first line should say 'general'"]
+    );
+    assert_eq!(remarks("real general", both), [""; 0]);
+    for one in ["2 2 2\n1 2 5\n2 2 1\n", "2 2 3\n2 1 5\n2 2 1\n2 2 3\n", "3 3 3\n2 1 5\n1 2 5\n3 1 4\n"] {
+        assert_eq!(remarks("real symmetric", one), [""; 0], "{one}");
+    }
+}
+
+#[test]
 fn skew_storage_is_expanded_with_the_opposite_sign() {
     let text = "%%MatrixMarket matrix coordinate real skew-symmetric\n3 3 2\n2 1 1.5\n3 2 -4\n";
     let expected = [(0, 1, -1.5), (1, 0, 1.5), (1, 2, 4.0), (2, 1, -4.0)];

@@ -105,6 +105,36 @@ fn hints_are_apart_from_errors() {
 }
 
 #[test]
+fn what_follows_an_entry_is_explained_by_the_kind_of_the_file() {
+    for (name, expected) in [
+        ("value_in_pattern", "'real', not 'pattern'"),
+        ("two_entries_on_a_line", "row, column and one value"),
+        ("complex_values_in_real", "two numbers a value need 'complex'"),
+        ("array_two_values_on_a_line", "an array has one value a line"),
+    ] {
+        let path = fixtures().join(format!("{name}.mtx"));
+        for places_only in [false, true] {
+            let options = ReadOptions { places_only, ..ReadOptions::default() };
+            let hint = io::read::<f64>(&path, &options).unwrap_err().hint().unwrap();
+            assert!(hint.contains(expected), "{name}: {hint}");
+        }
+    }
+}
+
+#[test]
+fn lines_that_end_with_cr_alone_are_told() {
+    let text = "%%MatrixMarket matrix coordinate real general\r2 2 1\r1 1 1\r";
+    let long = format!("{text}{}", "% a comment\r".repeat(200_000));
+    for text in [text, long.as_str()] {
+        let error =
+            io::read_matrix_market::<f64>(text.as_bytes(), Path::new("a.mtx"), &ReadOptions::default())
+                .unwrap_err();
+        assert_eq!(error.to_string(), "a.mtx:1:1: lines end with CR alone, LF is needed");
+        assert_eq!(error.hint(), Some("convert it: tr '\\r' '\\n' < A.mtx > A.lf.mtx"));
+    }
+}
+
+#[test]
 fn a_value_too_large_for_f32_is_refused_only_there() {
     let text = b"%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 1e39\n";
     let options = ReadOptions::default();

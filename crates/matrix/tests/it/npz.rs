@@ -358,7 +358,7 @@ fn each_broken_array_has_its_own_error() {
         "a.npz: 4294967295 columns are more than 32-bit indices are used for, 4294967294"
     );
     assert_eq!(
-        error(&csr_with(int64("shape", &[3, 4, 5]))),
+        error(&csr_with(float64("shape", &[3.0, 4.0]))),
         "a.npz: array 'shape': it is not two whole numbers"
     );
     let lying = ("data", "<f8", "(1000000000000000000,)".to_owned(), vec![0; 8]);
@@ -367,6 +367,70 @@ fn each_broken_array_has_its_own_error() {
     );
     let short = ("data", "<f8", "(4,)".to_owned(), vec![0; 24]);
     assert!(error(&csr_with(short)).starts_with("a.npz: array 'data': reading the last 4 of 4 elements"));
+}
+
+#[test]
+fn what_python_opens_and_is_not_read_is_named_with_what_to_do() {
+    let fault = |array: Array<'static>| {
+        let error = read::<f64>(&csr_with(array)).unwrap_err();
+        (error.to_string(), error.hint().unwrap_or_default())
+    };
+    let (text, hint) = fault(("data", "|O", "(4,)".to_owned(), vec![0; 32]));
+    assert_eq!(text, "a.npz: array 'data' holds objects of Python (dtype 'object')");
+    assert!(hint.contains("allow_pickle=True") && hint.contains(".astype('float64')"), "{hint}");
+    for (descr, name) in [("<f16", "longdouble"), ("<c32", "clongdouble")] {
+        let (text, hint) = fault(("data", descr, "(4,)".to_owned(), vec![0; 128]));
+        assert_eq!(text, format!("a.npz: array 'data' is of dtype '{descr}' ({name}), which is not read"));
+        assert!(hint.contains("A.astype('float64')"), "{hint}");
+    }
+    let (text, hint) = fault(int64("shape", &[3]));
+    assert_eq!(text, "a.npz: the sparse array has one dimension, a matrix has two");
+    assert!(hint.contains("A.reshape(1, -1)"), "{hint}");
+    assert_eq!(
+        fault(int64("shape", &[3, 4, 5])).0,
+        "a.npz: the sparse array has 3 dimensions, a matrix has two"
+    );
+}
+
+/// `zip` with `change` made to each member's flags and compression, in its header and in the directory.
+fn with_members(mut zip: Vec<u8>, change: impl Fn(&mut u8, &mut u8)) -> Vec<u8> {
+    for at in 0..zip.len() - 12 {
+        let flags = match &zip[at..at + 4] {
+            b"PK\x03\x04" => at + 6,
+            b"PK\x01\x02" => at + 8,
+            _ => continue,
+        };
+        let (before, method) = zip.split_at_mut(flags + 2);
+        change(&mut before[flags], &mut method[0]);
+    }
+    zip
+}
+
+#[test]
+fn compressions_and_passwords_of_archives_are_named() {
+    let read = |bytes: &[u8]| io::read_npz::<f64>(bytes, Path::new("a.npz"), &ReadOptions::default());
+    let of_text = || {
+        let mut zip = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+        let stored =
+            zip::write::SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
+        zip.start_file("a.mtx", stored).unwrap();
+        let text = b"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 1\n";
+        std::io::Write::write_all(&mut zip, text).unwrap();
+        zip.finish().unwrap().into_inner()
+    };
+    for zip in [archive(&csr(), false), of_text()] {
+        assert!(read(&zip).is_ok());
+        for (number, name) in [(12, "bzip2"), (14, "LZMA"), (93, "Zstandard")] {
+            let error = read(&with_members(zip.clone(), |_, method| *method = number)).unwrap_err();
+            let expected =
+                format!("a.npz: a member of the archive is compressed by {name}, which is not read");
+            assert_eq!(error.to_string(), expected);
+            assert!(error.hint().unwrap().contains("scipy.sparse.save_npz"));
+        }
+        let error = read(&with_members(zip, |flags, _| *flags |= 1)).unwrap_err();
+        assert_eq!(error.to_string(), "a.npz: the archive is encrypted");
+        assert!(error.hint().unwrap().contains("password"));
+    }
 }
 
 #[test]

@@ -275,7 +275,7 @@ impl<'p> Advisor<'p> {
         }
         if advice.ranked.is_empty() && advice.refused.iter().any(|r| !matches!(r.why, Why::Infeasible(_))) {
             let missing = Missing::Model { model, dtype };
-            return Err(Error::Lacking { profile: self.profile.name.clone(), missing });
+            return Err(Error::Lacking { profile: self.profile.place(), missing });
         }
         advice.rank(objective.products);
         put_known_first(&mut advice.ranked);

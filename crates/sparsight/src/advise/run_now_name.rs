@@ -64,11 +64,16 @@ impl Advice {
             }
             None => format!("it is not ranked for {}", profile.device.facts.described()),
         };
-        Err(Error::NotRunNow { name: selection.to_string(), why, hint: NAMES })
+        let hint = if self.ranked.iter().any(Advised::is_vendors_csr) { NAMES } else { OUR_NAMES };
+        Err(Error::NotRunNow { name: selection.to_string(), why, hint })
     }
 }
 
 const NAMES: &str = "name a kernel or candidate of the ranking, such as cusparse-csr, csr-vector or \"csr-vector t8 b256\", or scipy";
+
+/// The same where no CSR of the vendor's is ranked, as on a processor.
+const OUR_NAMES: &str =
+    "name a kernel or candidate of the ranking, such as csr-scalar or \"csr-scalar b256\", or scipy";
 
 /// Our CSR with one thread stands for scipy's, which is the same loop over rows.
 fn scipy(profile: &Profile, features: &Features, dtype: Dtype) -> Result<RunNow, Error> {
@@ -164,6 +169,10 @@ mod tests {
         );
         assert!(refused.hint().is_some());
         assert!("csr".parse::<RunNowName>().unwrap_err().ends_with("nor scipy"));
+        advice.ranked.retain(|one| !one.candidate.kernel.is_vendors());
+        let of = (&profile, &features, Dtype::F64);
+        let hint = advice.run_now_by(&"cusparse-csr".parse().unwrap(), of, None).unwrap_err().hint().unwrap();
+        assert!(hint.contains("such as csr-scalar") && !hint.contains("cusparse"), "{hint}");
     }
 
     #[test]

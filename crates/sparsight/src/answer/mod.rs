@@ -81,6 +81,7 @@ pub use many::{CompareManyAnswer, InfoManyAnswer, MeanSpeed};
 pub use matrix::{MatrixSummary, SpyCells, Structure};
 pub use plan::{
     MeasuredPlan, NextRunAnswer, PlanAnswer, PlanVerdict, PlannedMatrix, PlannedPart, PlannedStrategy,
+    RefusedCandidate,
 };
 pub use profile::{CalibrateAnswer, ProfileAnswer};
 pub use reordered::{BestAsItIs, ReorderedAnswer};

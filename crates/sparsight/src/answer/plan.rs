@@ -2,6 +2,7 @@
 
 use super::{AdviceProvenance, DeviceSummary, MatrixSummary, NamedCandidate, Structure};
 use crate::Plan;
+use crate::advise::Refused;
 use crate::model_name::ModelName;
 use crate::partition::{MOST_CUT, Part, Partitioning, Strategy};
 use crate::run::MeasuredPartition;
@@ -65,6 +66,9 @@ pub struct PlannedMatrix {
     pub narrowing: Option<Narrowing>,
     /// The best of each execution asked for, without those for which no candidate is possible.
     pub strategies: Vec<PlannedStrategy>,
+    /// The candidates, and why none of them is possible; absent if one is.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub candidates: Vec<RefusedCandidate>,
     /// Plans that were run, in turn; absent if none was.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub measured: Vec<MeasuredPlan>,
@@ -72,6 +76,22 @@ pub struct PlannedMatrix {
     pub next_run: Option<NextRunAnswer>,
     /// Verdict.
     pub verdict: PlanVerdict,
+}
+
+/// A candidate that is not possible.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RefusedCandidate {
+    /// The candidate.
+    #[serde(flatten)]
+    pub candidate: NamedCandidate,
+    /// Why it is not possible, in words.
+    pub infeasible: String,
+}
+
+impl From<&Refused> for RefusedCandidate {
+    fn from(refused: &Refused) -> Self {
+        Self { candidate: refused.candidate.into(), infeasible: refused.why.to_string() }
+    }
 }
 
 /// Decision to cut the matrix or not.
@@ -92,6 +112,9 @@ impl PlanVerdict {
         let Some(Strategy { single, .. }) = planned.strategies.first() else {
             return whole("No candidate is possible.".to_owned());
         };
+        if planned.features.nnz == 0 {
+            return whole("CSR is as good as anything: there are no non-zeros to multiply.".to_owned());
+        }
         let time = single.prediction.time;
         let leave = format!("Leave it whole: {} takes {time} a product", single.candidate.in_words());
         if planned.features.nnz > MOST_CUT {
@@ -181,6 +204,7 @@ impl PlannedMatrix {
             mixed: None,
             narrowing: None,
             strategies: planned.strategies.iter().map(PlannedStrategy::from).collect(),
+            candidates: planned.refused.iter().map(RefusedCandidate::from).collect(),
             measured: Vec::new(),
             next_run: None,
             verdict: PlanVerdict::of(planned),

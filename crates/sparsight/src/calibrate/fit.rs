@@ -78,7 +78,8 @@ pub(super) fn fit_each(
     let benchmark = folder.benchmark()?.into_records();
     let observations: Vec<Observation> = benchmark.iter().flat_map(BenchmarkRecord::observations).collect();
     if observations.is_empty() {
-        return Err(Error::Lacking { profile: folder.name(), missing: Missing::BenchmarkMatrices });
+        let profile = folder.path().display().to_string();
+        return Err(Error::Lacking { profile, missing: Missing::BenchmarkMatrices });
     }
     let corpus = folder.measured()?;
     let cuts = folder.cuts()?.into_records();
@@ -150,7 +151,8 @@ fn carry_over(
     let is_known = |r: &CorpusRecord| trainable(&r.matrix) && r.dtype != Dtype::Mixed;
     let known: Vec<CorpusRecord> = other.measured()?.into_iter().filter(is_known).collect();
     let Some(rescaling) = calibrated((&from, &known), (facts, corpus)) else {
-        return Err(Error::Lacking { profile: other.name(), missing: Missing::Times });
+        let profile = other.path().display().to_string();
+        return Err(Error::Lacking { profile, missing: Missing::Times });
     };
     let between = Between { from: &from, to: facts };
     let here: BTreeSet<_> = corpus.iter().map(|r| (r.matrix.as_str(), r.dtype)).collect();

@@ -15,7 +15,7 @@
 
 mod block_times;
 
-use crate::advise::is_wide;
+use crate::advise::{Refused, Why, is_wide};
 use crate::missing::Missing;
 use crate::model_name::ModelName;
 use crate::predict::Predictor;
@@ -83,6 +83,8 @@ pub struct Partitioning {
     pub rows_per_strip: u64,
     /// The best strategy of each execution asked for; without those for which no candidate is possible.
     pub strategies: Vec<Strategy>,
+    /// The candidates and why each is impossible, if none is possible; else empty.
+    pub refused: Vec<Refused>,
 }
 
 /// Parts of a matrix, each with a candidate, and how they are run: what an executor needs to know.
@@ -201,13 +203,13 @@ impl Advisor<'_> {
         let (profile, cut_always) = (self.profile(), objective.cut_always);
         let planner = Planner { profile, model, predictor, candidates, limits, cut_always, whole, strips };
         let strategies = planner.strategies(&blocks, &objective.executions);
-        let possible = |c: &Candidate| feasible(c, &planner.whole, &planner.limits).is_ok();
-        if strategies.is_empty() && planner.candidates.iter().any(possible) {
+        let refused = if strategies.is_empty() { planner.refused() } else { Vec::new() };
+        if strategies.is_empty() && refused.len() < candidates.len() {
             let missing = Missing::Model { model, dtype: T::DTYPE };
-            return Err(Error::Lacking { profile: self.profile().name.clone(), missing });
+            return Err(Error::Lacking { profile: self.profile().place(), missing });
         }
         let (strips, rows_per_strip) = (planner.strips.count(), rows_per_strip as u64);
-        Ok(Partitioning { model, features: planner.whole, strips, rows_per_strip, strategies })
+        Ok(Partitioning { model, features: planner.whole, strips, rows_per_strip, strategies, refused })
     }
 }
 
@@ -228,6 +230,13 @@ impl Planner<'_> {
             strategies.extend(of_each.min_by(|a, b| a.predicted.0.total_cmp(&b.predicted.0)));
         }
         strategies
+    }
+
+    /// The candidates that cannot hold the whole matrix, and why.
+    fn refused(&self) -> Vec<Refused> {
+        let why = |candidate: &Candidate| feasible(candidate, &self.whole, &self.limits).err();
+        let refused = |&candidate| Some(Refused { candidate, why: Why::Infeasible(why(&candidate)?) });
+        self.candidates.iter().filter_map(refused).collect()
     }
 
     /// The best strategy among some candidates; without `costs` the matrix stays whole.

@@ -134,16 +134,15 @@ impl<'p> Predictor<'p> {
 
 /// Why there is no strip model.
 fn no_strip(profile: &Profile, variant: Variant) -> Error {
-    Error::Lacking { profile: profile.name.clone(), missing: Missing::StripModel(variant) }
+    Error::Lacking { profile: profile.place(), missing: Missing::StripModel(variant) }
 }
 
 /// Why there is no learned model.
 fn nothing_learned(profile: &Profile, model: ModelName) -> Error {
-    let (name, is_elsewhere) = (profile.name.clone(), profile.models.leaves_out(model));
-    if is_elsewhere {
-        return Error::NotShipped { profile: name, model: model.text() };
+    if profile.models.leaves_out(model) {
+        return Error::NotShipped { profile: profile.name.clone(), model: model.text() };
     }
-    Error::Lacking { profile: name, missing: Missing::LearnedModel(model.text()) }
+    Error::Lacking { profile: profile.place(), missing: Missing::LearnedModel(model.text()) }
 }
 
 impl Model for Predictor<'_> {

@@ -69,7 +69,8 @@ struct DataSheet {
     memory_bytes_per_s: Option<f64>,
     copy_bytes_per_s: Option<f64>,
     launch_s: f64,
-    compute_capability: (u32, u32),
+    /// Two numbers; the parser takes no notice of further ones in a pair.
+    compute_capability: Vec<u32>,
     #[serde(default = "threads_per_multiprocessor")]
     threads_per_multiprocessor: u32,
     wave_size: Option<u32>,
@@ -121,9 +122,10 @@ pub(super) fn load(path: &Path) -> Result<Profile, Error> {
             return Err(wrong("name", reason));
         }
     };
-    let wave = wave_size(kind, &sheet).map_err(|reason| wrong("wave_size", reason))?;
+    let capability =
+        capability(kind, &sheet.compute_capability).map_err(|reason| wrong("compute_capability", reason))?;
+    let wave = wave_size(kind, capability.0, sheet.wave_size).map_err(|reason| wrong("wave_size", reason))?;
     let threads = count("threads_per_multiprocessor", sheet.threads_per_multiprocessor, &THREADS)?;
-    check_capability(kind, sheet.compute_capability).map_err(|reason| wrong("compute_capability", reason))?;
     in_unit("l2_bytes", sheet.l2_bytes, Range::L2)?;
     in_unit("memory_bytes", sheet.memory_bytes, Range::MEMORY)?;
     in_unit("launch_s", sheet.launch_s, Range::LAUNCH)?;
@@ -150,13 +152,16 @@ pub(super) fn load(path: &Path) -> Result<Profile, Error> {
         warps_per_multiprocessor: threads / wave,
         l2_bytes: Bytes(sheet.l2_bytes as u64),
         memory_bytes: Bytes(sheet.memory_bytes as u64),
-        compute_capability: Some(sheet.compute_capability),
+        compute_capability: Some(capability),
         copy_bytes_per_s,
         launch_s: Seconds(sheet.launch_s),
         upload_bytes_per_s: sheet.upload_bytes_per_s,
         ..DeviceFacts::of_gpu(&sheet.name, multiprocessors, threads)
     };
-    let reference = Profile::with_models(&sheet.reference)?;
+    let reference = reference_of(&sheet.reference, |name, why| {
+        let (path, line) = (path.to_owned(), line_of("reference"));
+        Error::NoReference { path, line, name, why }
+    })?;
     let assumptions = assumptions(&facts, sheet.memory_bytes_per_s.is_some(), &reference.name);
     let source = format!("the data sheet {}", path.display());
     let device = ProfiledDevice {
@@ -172,15 +177,36 @@ pub(super) fn load(path: &Path) -> Result<Profile, Error> {
     Ok(reference.carried_to(device, &path.display().to_string(), rescaling))
 }
 
-/// Threads of a wave: as stated if such GPUs have that, else as chips of that maker have.
-fn wave_size(kind: DeviceKind, sheet: &DataSheet) -> Result<u32, String> {
-    let (major, _) = sheet.compute_capability;
+/// The profile whose predictions are carried over: a GPU's. `refused`: the error for its name and what is wrong with it.
+fn reference_of(name: &str, refused: impl Fn(String, String) -> Error) -> Result<Profile, Error> {
+    let wrong = |why: String| refused(name.to_owned(), why);
+    let reference = Profile::with_models(name).map_err(|error| match error {
+        Error::NoProfile { shipped, .. } => wrong(format!("there is no such profile (shipped: {shipped})")),
+        Error::OtherVendor { vendor, .. } => wrong(format!("there is no profile of a GPU of {vendor}")),
+        other => other,
+    })?;
+    if reference.device.facts.kind.is_gpu() {
+        return Ok(reference);
+    }
+    Err(wrong("that is the profile of a processor, and nothing is carried over from one to a GPU".to_owned()))
+}
+
+/// Threads of a wave: as stated if such GPUs have that, else as chips of that maker have. `major`: number of the chip.
+fn wave_size(kind: DeviceKind, major: u32, stated: Option<u32>) -> Result<u32, String> {
     let usual = if kind == DeviceKind::Hip && major < FIRST_OF_32 { WAVE } else { WARP };
-    match sheet.wave_size {
+    match stated {
         None => Ok(usual),
         Some(size) if size == WARP || size == WAVE && kind == DeviceKind::Hip => Ok(size),
         Some(size) => Err(format!("wave_size = {size}: a GPU of NVIDIA has 32, one of AMD 32 or 64")),
     }
+}
+
+/// The two numbers of a compute capability that a GPU can have.
+fn capability(kind: DeviceKind, numbers: &[u32]) -> Result<(u32, u32), String> {
+    let &[major, minor] = numbers else {
+        return Err(format!("compute_capability = {numbers:?}: two numbers are expected, such as [8, 0]"));
+    };
+    check_capability(kind, (major, minor)).map(|()| (major, minor))
 }
 
 /// Returns whether a GPU can have it; one beyond the newest known may.
@@ -231,6 +257,7 @@ fn assumptions(facts: &DeviceFacts, is_bandwidth: bool, reference: &str) -> Vec<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profile::ProfileFolder;
     use std::fs;
 
     const SHEET: &str = "name = \"Some GPU\"\nmultiprocessors = 108\nl2_bytes = 40e6\nmemory_bytes = 80e9\n\
@@ -341,6 +368,8 @@ mod tests {
             ("= 108", "= ", "toml:2: "),
             ("= 108", "= 108000", "toml:2: multiprocessors = 108000: a GPU has 1 to 1000"),
             ("[8, 0]", "[9, 4]", "toml:7: compute_capability = [9, 4] is none of NVIDIA's"),
+            ("[8, 0]", "[8, 0, 0]", "toml:7: compute_capability = [8, 0, 0]: two numbers are expected"),
+            ("[8, 0]", "[8]", "toml:7: compute_capability = [8]: two numbers are expected, such as [8, 0]"),
             (
                 "Some GPU",
                 "Intel Max 1550",
@@ -363,5 +392,30 @@ mod tests {
             assert!(why.contains(expected), "{why}");
         }
         assert!(matches!(Profile::find("absent/some.toml"), Err(Error::File { .. })));
+    }
+
+    #[test]
+    fn a_reference_that_is_no_profile_of_a_gpu_is_refused_with_its_line() {
+        let (dir, reference) = (tempfile::tempdir().unwrap(), Profile::find(REFERENCE).unwrap());
+        let folder = ProfileFolder::create(&dir.path().join("processor")).unwrap();
+        let mut device = reference.device;
+        (device.facts.kind, device.facts.max_threads_per_block) = (DeviceKind::Cpu, None);
+        folder.write_device(&device).unwrap();
+        fs::create_dir(folder.path().join("models")).unwrap();
+        folder.write_document("models/index.json", &reference.models.index).unwrap();
+        let processor = folder.path().display().to_string();
+        for (name, why) in [
+            ("nope", "there is no such profile (shipped: nvidia-h200, nvidia-h100)"),
+            ("", "there is no such profile"),
+            ("cpu", "there is no such profile"),
+            ("NVIDIA H200", "there is no such profile"),
+            ("mi300x", "there is no profile of a GPU of AMD"),
+            (processor.as_str(), "that is the profile of a processor"),
+        ] {
+            let error = loaded(&format!("{SHEET}reference = \"{name}\"\n")).unwrap_err();
+            let said = error.to_string();
+            assert!(said.contains(&format!("toml:8: reference = \"{name}\": {why}")), "{said}");
+            assert!(error.hint().unwrap().contains("nvidia-h200"), "{said}");
+        }
     }
 }

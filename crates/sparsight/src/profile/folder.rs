@@ -225,9 +225,16 @@ impl ProfileFolder {
 
     /// Returns whether there is a journal in it.
     pub fn has_records(&self) -> bool {
-        let is_there =
-            |name: &str| self.path.join(name).exists() || self.path.join(format!("{name}.xz")).exists();
-        [BENCHMARK, CORPUS, CUTS].into_iter().any(is_there)
+        [BENCHMARK, CORPUS, CUTS].into_iter().any(|name| self.has_journal(name))
+    }
+
+    /// Returns whether there are benchmark matrices in it, without which nothing is fitted to it.
+    pub(super) fn has_benchmark(&self) -> bool {
+        self.has_device() && self.has_journal(BENCHMARK)
+    }
+
+    fn has_journal(&self, name: &str) -> bool {
+        self.path.join(name).exists() || self.path.join(format!("{name}.xz")).exists()
     }
 
     /// A JSON document of the folder, plain or packed, of the schema `expected`; `None` if it is not there.

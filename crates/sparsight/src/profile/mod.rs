@@ -249,7 +249,11 @@ impl Profile {
         let device = if folder.has_device() { Some(folder.device()?) } else { None };
         let missing = match device {
             Some(device) if device.provenance.source.is_some() => Missing::OfElsewhere,
-            Some(device) if device.grid == GridName::Quick => Missing::ModelsOfQuick,
+            _ if folder.has_benchmark() => Missing::Fit,
+            // To a processor nothing is carried over from a GPU.
+            Some(device) if device.grid == GridName::Quick && device.facts.kind.is_gpu() => {
+                Missing::ModelsOfQuick
+            }
             _ => Missing::Models,
         };
         Err(Error::Lacking { profile: folder.path().display().to_string(), missing })
@@ -272,9 +276,16 @@ impl Profile {
     fn with_models(name_or_folder: &str) -> Result<Self, Error> {
         let Some(path) = folder_of(name_or_folder) else { return Self::shipped(name_or_folder) };
         let folder = ProfileFolder::open(&path)?;
-        let lacking =
-            || Error::Lacking { profile: folder.path().display().to_string(), missing: Missing::Models };
+        let lacking = || {
+            let missing = if folder.has_benchmark() { Missing::Fit } else { Missing::Models };
+            Error::Lacking { profile: folder.path().display().to_string(), missing }
+        };
         Self::of_own_models(&folder)?.ok_or_else(lacking)
+    }
+
+    /// What names it on a command line: its folder as it was given, else its name.
+    pub fn place(&self) -> String {
+        self.folder.as_ref().map_or_else(|| self.name.clone(), |folder| folder.display().to_string())
     }
 
     /// A profile by name, of the user ([`folder_of`]) or shipped, a data sheet by a path that ends in `.toml`, else a folder by

@@ -181,7 +181,7 @@ impl Advisor<'_> {
         Err(match advice.refused.into_iter().next().map(|refused| refused.why) {
             Some(Why::Infeasible(reason)) => DeviceError::Infeasible(reason).into(),
             _ => Error::Lacking {
-                profile: self.profile().name.clone(),
+                profile: self.profile().place(),
                 missing: Missing::Model { model: advice.model, dtype: T::DTYPE },
             },
         })

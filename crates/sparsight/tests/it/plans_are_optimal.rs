@@ -238,3 +238,12 @@ fn no_gain_is_claimed_for_cuts_of_large_matrices() {
         );
     }
 }
+
+#[test]
+fn a_plan_without_a_possible_candidate_lists_each_with_its_reason() {
+    let ell: Vec<Candidate> = all().into_iter().filter(|c| c.format().name() == "ell").collect();
+    let planned = plan(&matrix("long-rows,n=3000,long=3,length=1000"), &ell, ModelName::Best, 4);
+    assert!(planned.strategies.is_empty());
+    assert_eq!(planned.refused.iter().map(|one| one.candidate).collect::<Vec<_>>(), ell);
+    assert!(planned.refused.iter().all(|one| one.why.to_string().starts_with("would pad by 500.5x")));
+}

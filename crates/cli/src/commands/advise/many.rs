@@ -9,7 +9,7 @@ use crate::table::{Table, cell_or};
 use crate::text::{assumed, between, candidate, counted, grouped, heading, matrices, pairs};
 use crate::values::what_it_changes;
 use sparsight::advise::RunNowName;
-use sparsight::answer::{AdviseAnswer, AdviseManyAnswer, AdvisedMatrix, MatrixSummary};
+use sparsight::answer::{AdviseAnswer, AdviseManyAnswer, AdvisedMatrix, MatrixSummary, VerdictAnswer};
 use sparsight::matrix::{Csr, Features, Scalar};
 use sparsight::{Advisor, Error, Profile};
 use std::cell::Cell;
@@ -158,17 +158,35 @@ fn print(
             "\nWhere the values are stored in f32 (f32-f64), y changes by at most {most:.1e} |A| |x| in each row."
         ))?;
     }
-    let means = [(answer.over_vendors_csr, "cuSPARSE's CSR"), (answer.over_plain_csr, "the best plain CSR")];
-    let means: Vec<String> = means
-        .iter()
-        .filter_map(|(mean, what)| mean.map(|mean| format!("{mean:.2} times as fast as {what}")))
-        .collect();
-    if means.is_empty() {
-        return Ok(());
+    for (count, means) in means(answer) {
+        let all = answer.matrices.len();
+        let over = if count == all {
+            format!("all {}", matrices(all))
+        } else {
+            format!("{} of {}", grouped(count as u64), matrices(all))
+        };
+        out.line(format_args!("\nPredicted over {over} (geometric mean): {}.", means.join(", ")))?;
     }
-    out.line(format_args!(
-        "\nPredicted over all {} (geometric mean): {}.",
-        matrices(answer.matrices.len()),
-        means.join(", ")
-    ))
+    Ok(())
+}
+
+/// The means over matrices, with the number of these; one matrix has none. Those over as many stand together.
+fn means(answer: &AdviseManyAnswer) -> Vec<(usize, Vec<String>)> {
+    // As the means are taken: of a matrix without non-zeros nothing is gained.
+    let verdicts = answer.matrices.iter().filter(|one| one.matrix.nnz > 0);
+    let verdicts: Vec<&VerdictAnswer> = verdicts.filter_map(|one| one.verdict.as_ref()).collect();
+    let count = |has: fn(&VerdictAnswer) -> bool| verdicts.iter().filter(|verdict| has(verdict)).count();
+    let mut lines: Vec<(usize, Vec<String>)> = Vec::new();
+    for (mean, count, what) in [
+        (answer.over_vendors_csr, count(|verdict| verdict.vendors_csr.is_some()), "cuSPARSE's CSR"),
+        (answer.over_plain_csr, count(|verdict| verdict.plain_csr.is_some()), "the best plain CSR"),
+    ] {
+        let Some(mean) = mean.filter(|_| count > 1) else { continue };
+        let text = format!("{mean:.2} times as fast as {what}");
+        match lines.last_mut() {
+            Some((same, texts)) if *same == count => texts.push(text),
+            _ => lines.push((count, vec![text])),
+        }
+    }
+    lines
 }

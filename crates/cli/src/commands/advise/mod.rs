@@ -13,6 +13,7 @@ use crate::csv::{CANDIDATE, CsvFlag, Layout, PREDICTED};
 use crate::device_choice::ProfileFlags;
 use crate::failure::{Exit, Failure};
 use crate::matrix_source::{MatrixSource, matrices};
+use crate::output_file;
 use crate::reordering::OrderFlags;
 use crate::report::{Page, Reported};
 use crate::text::{self, candidate};
@@ -157,6 +158,7 @@ impl Advise {
 
     fn run_as<T: Scalar>(&self, context: &Context) -> Result<Exit, Failure> {
         let mut sources = MatrixSource::batch(&self.paths, &context.printer)?;
+        output_file::check(self.report.as_deref(), ("the page", "--report"), self.profile.inputs(&sources))?;
         let profile = self.profile.resolve(context, T::DTYPE)?;
         if self.gpus.asked() {
             return match sources.as_slice() {

@@ -16,10 +16,7 @@ pub(super) struct Given {
 impl Given {
     /// Returns whether the path, however it is written, is that of the device.
     fn is_path_of(&self, device: &DeviceName) -> bool {
-        let path = |device: &DeviceName| match device {
-            DeviceName::Profile(name) => Path::new(name).canonicalize().ok(),
-            DeviceName::Here(_) => None,
-        };
+        let path = |device: &DeviceName| device.path()?.canonicalize().ok();
         self.device == *device || path(&self.device).is_some_and(|own| path(device) == Some(own))
     }
 

@@ -65,6 +65,7 @@ impl Predict {
             });
             Ok(())
         })?;
+        let has_times = matrices.iter().all(PredictAnswer::has_times);
         let out = &context.printer;
         let text = |answers: &[PredictAnswer]| {
             out.apart(answers, |answer| {
@@ -85,7 +86,7 @@ impl Predict {
         };
         let many = |matrices| PredictManyAnswer { matrices };
         show(matrices, &sources, self.csv.csv.then_some(&TABLE), many, (out, text))?;
-        looked.exit(true, "looked at")
+        looked.exit(has_times, "looked at")
     }
 }
 

@@ -34,7 +34,7 @@ enum TransferModel {
 /// The time on the reference is the measured one if its profile is a folder whose corpus holds the matrix by name, else the
 /// prediction of its models. The target needs device.json or a data sheet; matrices that both devices measured
 /// (`sparsight calibrate`) improve the result. No time is below a launch, below what memory takes, or, where the target is better in
-/// no respect, below the time on the reference.
+/// no respect, below the time on the reference. Nothing is carried over between GPUs and processors: nothing was measured of that.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Transfer {
     #[arg(required = true, help = matrices!(""))]
@@ -80,6 +80,7 @@ impl Transfer {
         let dtype = context.dtype();
         let sources = MatrixSource::batch(&self.paths, &context.printer)?;
         let (reference, target) = (Reference::find(&self.from)?, TransferProfile::find(&self.to)?);
+        reference.reaches(&target)?;
         let by = match self.model {
             TransferModel::Rescaling => TransferBy::Rescaling(reference.rescaling(&target)?),
             TransferModel::GuoWang2013 => TransferBy::GuoWang2013,
@@ -96,6 +97,7 @@ impl Transfer {
             matrices.push(TransferAnswer::of(matrix, &across, &by, transferred.chain(refused).collect()));
             Ok(())
         })?;
+        let has_times = counts.iter().all(|count| *count > 0);
         let out = &context.printer;
         let text = |matrices: &[TransferAnswer]| {
             let devices = [&reference.profile.device, &target.device];
@@ -104,7 +106,7 @@ impl Transfer {
         };
         let many = |matrices| TransferManyAnswer { matrices };
         show(matrices, &sources, self.csv.csv.then_some(&TABLE), many, (out, text))?;
-        looked.exit(true, "looked at")
+        looked.exit(has_times, "looked at")
     }
 
     /// The reference's measurements of the matrix of this name, if its profile is a folder that holds it.

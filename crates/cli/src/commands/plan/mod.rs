@@ -9,6 +9,7 @@ use crate::device_choice::ProfileFlags;
 use crate::failure::{Exit, Failure};
 use crate::many::one_by_one;
 use crate::matrix_source::{MatrixSource, matrices};
+use crate::output_file;
 use crate::reordering::OrderFlags;
 use crate::report::{Page, Reported};
 use crate::text::{counted, pairs};
@@ -58,7 +59,7 @@ pub(crate) struct Plan {
     #[arg(long, conflicts_with = "record")]
     transpose: bool,
     /// Execution of the parts: sequential (one launch after another), fused (parts share one launch and so a block size; not
-    /// with coo and hyb) or both
+    /// with coo, csr-segmented and hyb) or both
     #[arg(long, value_name = "HOW", default_value = "both")]
     execution: Executions,
     /// Most strips that the rows are cut into [default: strips of as many rows as are worked on at one moment with a warp a
@@ -148,6 +149,7 @@ impl Plan {
 
     fn run_as<T: Scalar>(&self, context: &Context) -> Result<Exit, Failure> {
         let mut sources = self.order.of_all(MatrixSource::batch(&self.paths, &context.printer)?);
+        output_file::check(self.report.as_deref(), ("the page", "--report"), self.profile.inputs(&sources))?;
         if self.transpose {
             sources = sources.into_iter().flat_map(|a| [a.clone(), a.transposed()]).collect();
         }

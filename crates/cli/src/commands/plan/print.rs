@@ -7,15 +7,21 @@ use crate::table::{Table, cell_or};
 use crate::text::{BOLD, assumed, between, candidate, counted, grouped, heading, percent, title, words};
 use crate::values::what_it_changes;
 use sparsight::Profile;
-use sparsight::answer::{MeasuredPlan, NextRunAnswer, PlannedMatrix, PlannedPart, PlannedStrategy};
+use sparsight::answer::{
+    MeasuredPlan, NextRunAnswer, PlannedMatrix, PlannedPart, PlannedStrategy, RefusedCandidate,
+};
 use sparsight::matrix::Seconds;
 use sparsight::partition::MOST_CUT;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn print(plan: &PlannedMatrix, profile: &Profile, context: &Context) -> Result<(), Failure> {
     let out = &context.printer;
     out.line(title(&plan.matrix))?;
     let assumed = assumed(&profile.device);
     out.line(format_args!("{}   model {}{assumed}", heading(profile, context.dtype()), plan.model))?;
+    if plan.matrix.nnz == 0 && plan.measured.is_empty() && plan.single.is_some() {
+        return out.line(format_args!("\n{BOLD}{}{BOLD:#}", plan.verdict.text));
+    }
     out.line(format_args!(
         "{} of {}",
         counted(plan.strips as u64, "strip"),
@@ -23,7 +29,8 @@ pub(super) fn print(plan: &PlannedMatrix, profile: &Profile, context: &Context) 
     ))?;
     out.line("")?;
     let Some(single) = &plan.single else {
-        return out.line("No candidate is possible.");
+        out.line(&plan.verdict.text)?;
+        return out.line(not_possible(&plan.candidates));
     };
     let time = single.prediction.time;
     out.line(format_args!("{BOLD}best single{BOLD:#}   {}   {time}", candidate(&single.candidate.id)))?;
@@ -71,6 +78,17 @@ pub(super) fn print(plan: &PlannedMatrix, profile: &Profile, context: &Context) 
         ))?;
     }
     out.line(format_args!("\n{BOLD}{}{BOLD:#}", plan.verdict.text))
+}
+
+/// `  not possible: ell (would pad by 500.5x, the limit is 8x)`.
+fn not_possible(candidates: &[RefusedCandidate]) -> String {
+    let mut formats: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    for RefusedCandidate { candidate, infeasible } in candidates {
+        formats.entry(infeasible).or_default().insert(words(candidate.format));
+    }
+    let in_words = |(why, of): (&str, BTreeSet<String>)| format!("{} ({why})", Vec::from_iter(of).join(", "));
+    let reasons: Vec<String> = formats.into_iter().map(in_words).collect();
+    format!("  not possible: {}", reasons.join(", "))
 }
 
 fn measured_table(planned: &PlannedMatrix) -> Table {
@@ -153,8 +171,9 @@ fn table(parts: &[PlannedPart]) -> Table {
         [
             ("", &|(at, _): &(usize, _)| at.to_string()),
             // As the paper writes it: strips from 1, both ends included.
-            ("<strips", &|(_, PlannedPart { strips: [from, to], .. })| {
-                format!("[{}, {}]", grouped(*from as u64 + 1), grouped(*to as u64))
+            ("<strips", &|(_, PlannedPart { strips: [from, to], .. })| match to - from {
+                0 => "none".to_owned(),
+                _ => format!("[{}, {}]", grouped(*from as u64 + 1), grouped(*to as u64)),
             }),
             ("<rows from 0", &|(_, part)| rows(part.rows[0], part.rows[1])),
             ("non-zeros", &|(_, part)| grouped(part.nnz)),

@@ -39,6 +39,9 @@ pub enum MatrixMarketFault {
     /// The file ends before its size line.
     #[error("the file ends before the size line")]
     NoSizeLine,
+    /// Lines that end as those of old Macs do make the whole file one line.
+    #[error("lines end with CR alone, LF is needed")]
+    CarriageReturns,
     /// The size line is not made of the right numbers.
     #[error("expected {expected} in the size line, found {found}")]
     Size {
@@ -112,6 +115,10 @@ pub enum MatrixMarketFault {
     Trailing {
         /// The text that follows.
         found: Found,
+        /// Numbers that make a value: none in a pattern, two if it is complex.
+        numbers: usize,
+        /// True if a line holds a value alone.
+        is_array: bool,
     },
     /// The size line declares more entries than there are.
     #[error("declared {declared} entries, the file holds {found}")]
@@ -196,8 +203,20 @@ impl MatrixMarketFault {
             Self::More { .. } => "the size line may belong to another matrix, or be missing",
             Self::NotFinite { .. } => FINITE_VALUES,
             Self::NotInteger { .. } => "write 'real' instead of 'integer' in the first line",
-            Self::Trailing { .. } => {
+            Self::CarriageReturns => "convert it: tr '\\r' '\\n' < A.mtx > A.lf.mtx",
+            Self::Trailing { is_array: true, .. } => {
+                "an array has one value a line, column after column; of a file with a row of the matrix on each line, in Python \
+                 (skiprows: lines up to the size line):\n    \
+                 scipy.sparse.save_npz('A.npz', scipy.sparse.csr_array(numpy.loadtxt('A.mtx', skiprows=2, ndmin=2)))"
+            }
+            Self::Trailing { numbers: 0, .. } => {
                 "a line holds one entry; values need 'real', not 'pattern', in the first line"
+            }
+            Self::Trailing { numbers: 1, .. } => {
+                "a line holds one entry: row, column and one value; two numbers a value need 'complex' in the first line"
+            }
+            Self::Trailing { .. } => {
+                "a line holds one entry: row, column and the two numbers of a complex value"
             }
             Self::TooMany { .. } => "split the matrix into blocks of rows or columns",
             _ => return None,

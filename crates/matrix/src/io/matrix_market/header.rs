@@ -84,6 +84,8 @@ pub(super) struct HeaderReader {
     banner: Option<Banner>,
     /// Lines taken.
     pub(super) lines: u64,
+    /// True if one of them holds a CR that ends no line.
+    pub(super) has_lone_cr: bool,
     /// Deviations from the format that are understood all the same.
     pub(super) remarks: Vec<Remark>,
 }
@@ -112,6 +114,7 @@ impl HeaderReader {
     /// Takes a line, without its `\n`; gives the header when this was the size line.
     pub(super) fn take(&mut self, line: &[u8]) -> Result<Option<Header>, LineFault> {
         self.lines += 1;
+        self.has_lone_cr |= line.trim_ascii_end().contains(&b'\r');
         let Some(banner) = self.banner else {
             // Blank lines and comments may stand before it, as some programs put them.
             if self.lines < MOST_LINES_BEFORE_BANNER && is_before_banner(line) {
@@ -140,7 +143,11 @@ impl HeaderReader {
 
     /// The fault of a file that ends now.
     pub(super) fn end(&self) -> Fault {
-        if self.lines == 0 { Fault::Empty } else { Fault::NoSizeLine }
+        match self.lines {
+            0 => Fault::Empty,
+            _ if self.has_lone_cr => Fault::CarriageReturns,
+            _ => Fault::NoSizeLine,
+        }
     }
 }
 

@@ -25,6 +25,8 @@ pub(super) type LineFault = (usize, Fault);
 
 /// A payload that can be read from a line.
 pub(super) trait Text: Payload {
+    /// Numbers that make a value.
+    const NUMBERS: usize;
     /// The value at `at` and where it ends; `None` at anything unusual.
     fn fast(bytes: &[u8], at: usize, integer: bool) -> Option<(Self, usize)>;
     /// The value from the tokens of a line.
@@ -32,6 +34,8 @@ pub(super) trait Text: Payload {
 }
 
 impl Text for () {
+    const NUMBERS: usize = 0;
+
     #[inline]
     fn fast(_: &[u8], at: usize, _: bool) -> Option<(Self, usize)> {
         Some(((), at))
@@ -58,6 +62,8 @@ impl<const N: usize> Payload for Skipped<N> {
 }
 
 impl<const N: usize> Text for Skipped<N> {
+    const NUMBERS: usize = N;
+
     /// Steps over a number without its value; a place is kept whatever that is.
     #[inline]
     fn fast(bytes: &[u8], mut at: usize, _: bool) -> Option<(Self, usize)> {
@@ -133,6 +139,8 @@ pub(in super::super) fn number_as_fortran(token: &[u8]) -> Option<f64> {
 }
 
 impl<T: Scalar> Text for T {
+    const NUMBERS: usize = 1;
+
     #[inline]
     fn fast(bytes: &[u8], at: usize, integer: bool) -> Option<(Self, usize)> {
         let at = blanks(bytes, at);
@@ -203,7 +211,8 @@ pub(super) fn array_values<V: Text + PartialEq>(
             if tokens.is_empty() {
                 None
             } else {
-                let value = V::careful(&mut tokens, grammar.integer).and_then(|v| tokens.end(v));
+                let value =
+                    V::careful(&mut tokens, grammar.integer).and_then(|v| tokens.end(v, V::NUMBERS, true));
                 Some(value.map_err(|fault| (lines, fault))?)
             }
         };
@@ -308,7 +317,7 @@ fn careful_coordinate<V: Text>(grammar: &Grammar, line: &[u8]) -> Result<Option<
     let row = tokens.index("row", "row index", grammar.nrows)?;
     let col = tokens.index("column", "column index", grammar.ncols)?;
     let value = V::careful(&mut tokens, grammar.integer)?;
-    tokens.end(Some(Entry { row, col, value }))
+    tokens.end(Some(Entry { row, col, value }), V::NUMBERS, false)
 }
 
 /// The blank-separated words of a line.
@@ -351,10 +360,13 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// `value` if nothing is left.
-    fn end<V>(&self, value: V) -> Result<V, LineFault> {
+    /// `value`, which `numbers` numbers make, if nothing is left.
+    fn end<V>(&self, value: V, numbers: usize, is_array: bool) -> Result<V, LineFault> {
+        if self.is_empty() {
+            return Ok(value);
+        }
         let (at, token) = self.peek();
-        if self.is_empty() { Ok(value) } else { Err((at, Fault::Trailing { found: Found::token(token) })) }
+        Err((at, Fault::Trailing { found: Found::token(token), numbers, is_array }))
     }
 }
 

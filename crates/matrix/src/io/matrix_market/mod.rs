@@ -5,7 +5,7 @@
 //!
 //! Choices where the format says nothing:
 //! * An entry above the diagonal of a symmetric matrix is mirrored like any other; if its mirror image is stored
-//!   too, the two are duplicates.
+//!   too, the two are duplicates. A file that stores the whole of both triangles is remarked upon.
 //! * Duplicates are added up, except in a pattern.
 //! * A stored 0 is a non-zero of the structure in `coordinate`, and nothing in `array`.
 //! * Complex values, and values that are not finite, are refused, unless only places are asked for.
@@ -82,6 +82,10 @@ pub(super) fn read<T: Scalar>(
         other => other,
     })?;
     loaded.remarks = remarks;
+    if has_both_triangles(&loaded) {
+        let is_pattern = header.banner.field == Field::Pattern;
+        loaded.remarks.push(Remark::BothTriangles { symmetry: header.banner.symmetry, is_pattern });
+    }
     if header.banner.symmetry == Symmetry::SkewSymmetric {
         let entries = values_on_the_diagonal(&loaded.matrix);
         loaded.remarks.extend((entries > 0).then_some(Remark::SkewDiagonal { entries }));
@@ -97,6 +101,19 @@ fn values_on_the_diagonal<T: Scalar>(a: &Csr<T>) -> u64 {
     };
     (0..a.nrows()).into_par_iter().filter(is_set).count() as u64
 }
+
+/// Returns whether a file of one triangle holds both: as many entries as the whole matrix, and each off the diagonal fell on the mirror
+/// image of another. Only a file with duplicates is looked at.
+fn has_both_triangles<T: Scalar>(Loaded { matrix, stored, .. }: &Loaded<T>) -> bool {
+    let is_one_triangle = stored.symmetry != Symmetry::General;
+    if !is_one_triangle || stored.duplicates == 0 || stored.entries != matrix.nnz() as u64 {
+        return false;
+    }
+    let has_diagonal = |row: &usize| matrix.row(*row).0.binary_search(&(*row as u32)).is_ok();
+    let diagonal = (0..matrix.nrows()).into_par_iter().filter(has_diagonal).count();
+    stored.duplicates == (matrix.nnz() - diagonal) as u64
+}
+
 /// Reads blocks until the header is complete; gives what is left of the last one.
 fn read_header(
     blocks: &Blocks<'_>,
@@ -114,7 +131,10 @@ fn read_header(
             at = (at + line.len() + 1).min(block.bytes.len());
             let header = reader.take(line);
             if block.cut {
-                return Err(fault_at(path, reader.lines, (0, MatrixMarketFault::LongLine)));
+                let is_mac = reader.has_lone_cr;
+                let fault =
+                    if is_mac { MatrixMarketFault::CarriageReturns } else { MatrixMarketFault::LongLine };
+                return Err(fault_at(path, reader.lines, (0, fault)));
             }
             let beginning = || Beginning::new(line, &block.bytes[at..], block.bytes.len() < BLOCK);
             let header = match header {

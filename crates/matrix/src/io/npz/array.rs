@@ -68,7 +68,24 @@ pub(super) fn read_header(reader: &mut impl Read, array: &'static str) -> Result
     let mut text = vec![0; len];
     reader.read_exact(&mut text).map_err(cut)?;
     let text = String::from_utf8_lossy(&text);
-    parse_header(&text).ok_or_else(|| fault(format!("its header cannot be used: {}", one_line(text.trim()))))
+    parse_header(&text).ok_or_else(|| {
+        other_type(&text, array)
+            .unwrap_or_else(|| fault(format!("its header cannot be used: {}", one_line(text.trim()))))
+    })
+}
+
+/// The fault of a header whose elements have a type that is not read; `None` if something else is wrong with it.
+fn other_type(text: &str, array: &'static str) -> Option<NpzFault> {
+    let descr = descr(text).filter(|descr| descr.starts_with(['<', '>', '|', '=']))?;
+    if element(descr).is_some() {
+        return None;
+    }
+    Some(match descr.trim_start_matches(['<', '>', '|', '=']) {
+        "O" | "O8" | "O4" => NpzFault::Objects { array },
+        "f10" | "f12" | "f16" => NpzFault::Dtype { array, dtype: format!("'{descr}' (longdouble)") },
+        "c20" | "c24" | "c32" => NpzFault::Dtype { array, dtype: format!("'{descr}' (clongdouble)") },
+        _ => NpzFault::Dtype { array, dtype: format!("'{}'", one_line(descr)) },
+    })
 }
 
 /// `text` without control characters.
@@ -77,16 +94,30 @@ fn one_line(text: &str) -> String {
 }
 
 fn parse_header(text: &str) -> Option<Header> {
-    let after = |key: &str| Some(text.split_once(key)?.1.trim_start().strip_prefix(':')?.trim_start());
-    let shape = after("'shape'")?.strip_prefix('(')?.split_once(')')?.0;
+    let shape = after(text, "'shape'")?.strip_prefix('(')?.split_once(')')?.0;
     let lengths = shape.split(',').map(str::trim).filter(|n| !n.is_empty());
     let lengths: Vec<u64> = lengths.map(|n| n.parse().ok()).collect::<Option<_>>()?;
     let mut dimensions = [1; 3];
     let rank = lengths.len();
     dimensions.get_mut(..rank)?.copy_from_slice(&lengths);
     let len = lengths.iter().try_fold(1_u64, |all, length| all.checked_mul(*length))?;
-    let is_fortran = rank > 1 && after("'fortran_order'")?.starts_with("True");
-    let descr = after("'descr'")?.strip_prefix('\'')?.split_once('\'')?.0;
+    let is_fortran = rank > 1 && after(text, "'fortran_order'")?.starts_with("True");
+    let (kind, size, big_endian) = element(descr(text)?)?;
+    Some(Header { kind, size, big_endian, len, dimensions, rank, is_fortran })
+}
+
+/// What stands behind a key of a header.
+fn after<'t>(text: &'t str, key: &str) -> Option<&'t str> {
+    Some(text.split_once(key)?.1.trim_start().strip_prefix(':')?.trim_start())
+}
+
+/// The type of the elements as a header names it.
+fn descr(text: &str) -> Option<&str> {
+    Some(after(text, "'descr'")?.strip_prefix('\'')?.split_once('\'')?.0)
+}
+
+/// Kind and bytes of an element, and whether its most significant byte comes first; `None` of a type that is not read.
+fn element(descr: &str) -> Option<(Kind, usize, bool)> {
     let mut letters = descr.chars();
     let (order, letter) = (letters.next()?, letters.next()?);
     let size: usize = letters.as_str().parse().ok()?;
@@ -103,7 +134,7 @@ fn parse_header(text: &str) -> Option<Header> {
     };
     let known = sizes.contains(&size) && matches!(order, '<' | '>' | '|' | '=');
     let size = if kind == Kind::Unicode { 4 * size } else { size };
-    known.then_some(Header { kind, size, big_endian: order == '>', len, dimensions, rank, is_fortran })
+    known.then_some((kind, size, order == '>'))
 }
 
 /// Hands the `header.len` elements that follow to `each`, some thousands at once, as bytes.
@@ -278,6 +309,19 @@ mod tests {
             ("'", "("),
         ] {
             assert_eq!(header(descr, shape), None, "{descr} {shape}");
+        }
+    }
+
+    #[test]
+    fn types_that_are_not_read_are_named() {
+        let fault = |descr: &str| other_type(&format!("{{'descr': {descr}, 'shape': (3,), }}"), "data");
+        let dtype = |dtype: &str| Some(NpzFault::Dtype { array: "data", dtype: dtype.to_owned() });
+        assert_eq!(fault("'|O'"), Some(NpzFault::Objects { array: "data" }));
+        assert_eq!(fault("'<f16'"), dtype("'<f16' (longdouble)"));
+        assert_eq!(fault("'>c32'"), dtype("'>c32' (clongdouble)"));
+        assert_eq!(fault("'<M8[ns]'"), dtype("'<M8[ns]'"));
+        for descr in ["'<f8'", "[('a', '<f8')]", "'"] {
+            assert_eq!(fault(descr), None, "{descr}");
         }
     }
 

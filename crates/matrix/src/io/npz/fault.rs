@@ -10,6 +10,35 @@ pub enum NpzFault {
     /// Not a zip archive, or a damaged one.
     #[error("not a readable zip archive: {}", .0.escape_debug())]
     Zip(String),
+    /// A member that is compressed in a way that is not read.
+    #[error("a member of the archive is compressed by {method}, which is not read")]
+    Compression {
+        /// Name of the compression, or its number.
+        method: String,
+    },
+    /// Members that a password protects.
+    #[error("the archive is encrypted")]
+    Encrypted,
+    /// Elements that are objects of Python, which only Python can read.
+    #[error("array '{array}' holds objects of Python (dtype 'object')")]
+    Objects {
+        /// Name of the array.
+        array: &'static str,
+    },
+    /// Elements of a type that is not read.
+    #[error("array '{array}' is of dtype {dtype}, which is not read")]
+    Dtype {
+        /// Name of the array.
+        array: &'static str,
+        /// The type as the file names it, and as `NumPy` does where that is another name.
+        dtype: String,
+    },
+    /// An array of one dimension, or of more than two.
+    #[error("the sparse array has {}, a matrix has two", dimensions(*found))]
+    Dimensions {
+        /// Dimensions of it.
+        found: u64,
+    },
     /// An array that the format needs is missing.
     #[error("the archive holds no array '{array}'")]
     Missing {
@@ -81,6 +110,13 @@ pub enum NpzFault {
     },
 }
 
+fn dimensions(found: u64) -> String {
+    match found {
+        1 => "one dimension".to_owned(),
+        more => format!("{more} dimensions"),
+    }
+}
+
 impl NpzFault {
     /// Hint for the owner of the file.
     pub fn hint(&self) -> Option<&'static str> {
@@ -88,6 +124,25 @@ impl NpzFault {
             Self::Complex => {
                 Some("keep the pattern or the absolute values: scipy.sparse.save_npz(path, abs(A))")
             }
+            Self::Compression { .. } => Some(
+                "unpack it first; an .npz can be saved again in Python:\n    \
+                 scipy.sparse.save_npz('A.npz', scipy.sparse.load_npz('A.npz'))",
+            ),
+            Self::Encrypted => {
+                Some("unpack it with its password first, and pack arrays of an .npz again: zip A.npz *.npy")
+            }
+            Self::Objects { .. } => Some(
+                "convert them in Python; allow_pickle runs code that the file may hold, so only its owner should:\n    \
+                 d = dict(numpy.load('A.npz', allow_pickle=True)); d['data'] = d['data'].astype('float64'); numpy.savez('B.npz', **d)",
+            ),
+            Self::Dtype { .. } => Some(
+                "convert it in Python (complex values: abs(A) in place of A):\n    \
+                 A = scipy.sparse.load_npz('A.npz'); scipy.sparse.save_npz('A.npz', A.astype('float64'))",
+            ),
+            Self::Dimensions { .. } => Some(
+                "make it a matrix in Python, here one of a single row:\n    \
+                 A = scipy.sparse.load_npz('A.npz'); scipy.sparse.save_npz('A.npz', A.reshape(1, -1))",
+            ),
             Self::Format { .. } => Some("convert it first: scipy.sparse.save_npz(path, A.tocsr())"),
             Self::Missing { .. } => Some("write the file with scipy.sparse.save_npz"),
             Self::NotFinite { .. } => Some(FINITE_VALUES),

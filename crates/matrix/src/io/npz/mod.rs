@@ -26,9 +26,9 @@ use rayon::prelude::*;
 use std::mem::size_of;
 use std::ops::Range;
 use std::path::Path;
-use zip::ZipArchive;
 use zip::read::ZipFile;
 use zip::result::ZipError;
+use zip::{CompressionMethod, ZipArchive};
 
 /// Entries that one task works on.
 const ENTRIES_PER_PIECE: usize = 1 << 16;
@@ -149,12 +149,35 @@ fn npz(path: &Path, fault: NpzFault) -> ReadError {
 }
 
 fn zip_fault(error: &ZipError) -> NpzFault {
-    NpzFault::Zip(error.to_string())
+    match error {
+        ZipError::UnsupportedArchive(ZipError::PASSWORD_REQUIRED) => NpzFault::Encrypted,
+        other => NpzFault::Zip(other.to_string()),
+    }
 }
 
 /// Fault of a zip archive.
 pub(super) fn zip_error(path: &Path, error: &ZipError) -> ReadError {
     npz(path, zip_fault(error))
+}
+
+/// Compressions of zip archives that are known and not read.
+const OTHER_COMPRESSIONS: [(CompressionMethod, &str); 6] = [
+    (CompressionMethod::DEFLATE64, "Deflate64"),
+    (CompressionMethod::BZIP2, "bzip2"),
+    (CompressionMethod::LZMA, "LZMA"),
+    (CompressionMethod::ZSTD, "Zstandard"),
+    (CompressionMethod::XZ, "xz"),
+    (CompressionMethod::PPMD, "PPMd"),
+];
+
+/// Refuses a member that is compressed in a way that is not read, before its reader does so without a name.
+pub(super) fn check_compression(path: &Path, method: CompressionMethod) -> Result<(), ReadError> {
+    if matches!(method, CompressionMethod::Stored | CompressionMethod::Deflated) {
+        return Ok(());
+    }
+    let known = OTHER_COMPRESSIONS.iter().find(|(other, _)| *other == method);
+    let method = known.map_or_else(|| format!("{method:?}"), |(_, name)| (*name).to_owned());
+    Err(npz(path, NpzFault::Compression { method }))
 }
 
 /// The member of an archive that holds an array.
@@ -163,10 +186,12 @@ fn member<'a, 'f>(
     path: &Path,
     array: &'static str,
 ) -> Result<ZipFile<'a, Box<dyn Seekable + 'f>>, ReadError> {
-    archive.by_name(&format!("{array}.npy")).map_err(|error| match error {
+    let member = archive.by_name(&format!("{array}.npy")).map_err(|error| match error {
         ZipError::FileNotFound => npz(path, NpzFault::Missing { array }),
         other => zip_error(path, &other),
-    })
+    })?;
+    check_compression(path, member.compression())?;
+    Ok(member)
 }
 
 /// An archive being read.
@@ -361,6 +386,8 @@ impl File<'_, '_> {
         let (mut shape, array) = (Vec::new(), "shape");
         let is_pair = |h: &Header| match h.len {
             2 if h.is_whole() => Ok(0),
+            // NumPy has no more.
+            found @ (1 | 3..=64) if h.is_whole() && h.rank == 1 => Err(NpzFault::Dimensions { found }),
             _ => Err(NpzFault::Array { array, why: "it is not two whole numbers".to_owned() }),
         };
         self.array(array, is_pair, |h, bytes| {
