@@ -127,7 +127,7 @@ impl MatrixSource {
     pub(crate) fn file(&self) -> Option<&Path> {
         match self {
             Self::File(path) => Some(path),
-            Self::Stream { path, .. } => path.as_deref(),
+            Self::Stream { path, .. } => Some(path.as_deref().unwrap_or(Path::new("/dev/stdin"))),
             Self::Derived { from, .. } => from.file(),
             Self::Gallery { .. } | Self::Nothing { .. } => None,
         }

@@ -8,7 +8,7 @@ use crate::text::shown;
 use sparsight::answer::ReportAnswer;
 use sparsight::matrix::io::{read_document_text, read_regular_text};
 use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Draw an answer of `advise --json` or `plan --json` as one HTML page
 ///
@@ -34,8 +34,8 @@ impl Report {
             }
             None => self.answer.with_extension("html"),
         };
-        let input = (!from_stdin).then_some(self.answer.as_path());
-        output_file::check(Some(&file), ("the page", "-o"), input)?;
+        let input = if from_stdin { Path::new("/dev/stdin") } else { &self.answer };
+        output_file::check(Some(&file), ("the page", "-o"), [input])?;
         let read = if from_stdin {
             read_document_text(std::io::stdin().lock())
         } else {

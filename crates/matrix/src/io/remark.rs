@@ -68,11 +68,11 @@ impl fmt::Display for Remark {
                 write!(f, "{entries} values on the diagonal of a skew-symmetric matrix, where 0 belongs, are kept")
             }
             Self::BothTriangles { symmetry, is_pattern: true } => {
-                write!(f, "both triangles of the {symmetry} matrix are stored: the first line should say 'general'")
+                write!(f, "each entry off the diagonal of the {symmetry} matrix is there twice: if both triangles are stored, the first line should say 'general'")
             }
             Self::BothTriangles { symmetry, is_pattern: false } => write!(
                 f,
-                "both triangles of the {symmetry} matrix are stored, and values off the diagonal are added up: if that is not meant, \
+                "each entry off the diagonal of the {symmetry} matrix is there twice, and their values are added up: if both triangles are stored, \
                  write 'general' in the first line"
             ),
             Self::RightHandSides => f.write_str("right-hand sides behind the matrix are not read"),

@@ -96,11 +96,18 @@ fn both_triangles_of_a_symmetric_matrix_are_remarked_upon() {
     };
     let both = "2 2 3\n1 2 5\n2 1 5\n2 2 1\n";
     let said = remarks("real symmetric", both);
-    assert!(said[0].starts_with("both triangles of the symmetric matrix are stored, and values"), "{said:?}");
+    assert!(
+        said[0].starts_with(
+            "each entry off the diagonal of the symmetric matrix is there twice, and their values"
+        ),
+        "{said:?}"
+    );
     let said = remarks("pattern symmetric", "3 3 4\n1 1\n2 1\n1 2\n3 3\n");
     assert_eq!(
         said,
-        ["both triangles of the symmetric matrix are stored: the first line should say 'general'"]
+        [
+            "each entry off the diagonal of the symmetric matrix is there twice: if both triangles are stored, the first line should say 'general'"
+        ]
     );
     assert_eq!(remarks("real general", both), [""; 0]);
     for one in ["2 2 2\n1 2 5\n2 2 1\n", "2 2 3\n2 1 5\n2 2 1\n2 2 3\n", "3 3 3\n2 1 5\n1 2 5\n3 1 4\n"] {
