@@ -6,7 +6,7 @@ use crate::file_id::file_id;
 use sparsight::Error;
 use sparsight::matrix::io::{file_stem, open_regular};
 use sparsight::profile::whole_file;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
@@ -50,7 +50,7 @@ pub(crate) fn check<'p>(
         Ok(_) => return Ok(()),
         Err(_) => {}
     }
-    try_folder_of(&real(file)).map_err(|error| failed(file, &error))
+    whole_file::check(&real(file)).map_err(|error| not_put(file, error))
 }
 
 /// Puts `bytes` into `file`, in the place of what was there. What is no regular file, such as `/dev/stdout` or a pipe, is
@@ -63,10 +63,15 @@ pub(crate) fn write(file: &Path, bytes: &[u8]) -> Result<(), Failure> {
     if there.as_ref().is_ok_and(|there| !there.is_file()) {
         return fs::write(file, bytes).map_err(|error| failed(file, &error));
     }
-    whole_file::write(&real(file), bytes).map_err(|error| match error {
+    whole_file::write(&real(file), bytes).map_err(|error| not_put(file, error))
+}
+
+/// Why nothing can be put in the place of `file`.
+fn not_put(file: &Path, error: Error) -> Failure {
+    match error {
         Error::File { source, .. } => failed(file, &source),
         other => other.into(),
-    })
+    }
 }
 
 /// What a link leads to, if that is there: the link stays one.
@@ -92,18 +97,6 @@ fn is_matrix(file: &Path) -> bool {
     is_called_so(file)
         || is_called_so(&real(file))
         || read.is_ok() && begin.eq_ignore_ascii_case(BANNER.as_bytes())
-}
-
-/// Makes a file in the folder of `file`, as [`write()`] does, and removes it.
-fn try_folder_of(file: &Path) -> io::Result<()> {
-    let mut name = file.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.new", std::process::id()));
-    let new = file.with_file_name(name);
-    match File::create_new(&new) {
-        // Left by a process of this number that was killed: it could be made.
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
-        made => made.and_then(|_| fs::remove_file(&new)),
-    }
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use sparsight::kernels::{Candidate, DeviceFacts, Elsewhere};
 pub(crate) use sparsight::matrix::grouped;
 use sparsight::matrix::{Bytes, Dtype, Seconds};
 use sparsight::profile::{GridName, ProfiledDevice};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 
 /// Style of headings.
@@ -112,6 +113,18 @@ pub(crate) fn pairs<'m>(all: impl Iterator<Item = (&'m MatrixSummary, Option<Bes
 /// A kernel or a format as text shows it: `csr-vector t16`. Its id has slashes.
 pub(crate) fn words(id: impl Display) -> String {
     id.to_string().replace('/', " ")
+}
+
+/// `not possible: ell (would pad by 80.0x, the limit is 8x)`, from reasons and the formats that they are about; `None` without any.
+pub(crate) fn not_possible(reasons: impl IntoIterator<Item = (String, String)>) -> Option<String> {
+    let mut formats: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (why, format) in reasons {
+        formats.entry(why).or_default().insert(format);
+    }
+    let in_words =
+        |(why, of): (String, BTreeSet<String>)| format!("{} ({why})", Vec::from_iter(of).join(", "));
+    let reasons: Vec<String> = formats.into_iter().map(in_words).collect();
+    (!reasons.is_empty()).then(|| format!("not possible: {}", reasons.join(", ")))
 }
 
 /// A candidate without its value type, which stands above the table: `csr-vector t16 b128`, `cusparse-csr a1 (vendor)`.

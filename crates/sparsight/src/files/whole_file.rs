@@ -15,6 +15,14 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     put(&[Written::beside(path, bytes)?])
 }
 
+/// Checks that [`write()`] could begin: makes a file beside `path`, and removes it.
+///
+/// # Errors
+/// [`Error::File`].
+pub fn check(path: &Path) -> Result<(), Error> {
+    Written::beside(path, &[]).map(drop)
+}
+
 /// Writes several files of one folder, each as [`write()`] does: none is replaced before all are on the disk.
 ///
 /// # Errors

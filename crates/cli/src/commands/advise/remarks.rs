@@ -1,7 +1,7 @@
 //! Sentences of `advise` that stand by themselves.
 
 use crate::reordering::Order;
-use crate::text::{self, candidate, counted, grouped, words};
+use crate::text::{self, candidate, counted, grouped, not_possible, words};
 use sparsight::advise::{Advised, RunNow, TIE, Verdict, Why};
 use sparsight::answer::ReorderedAnswer;
 use sparsight::kernels::Kernel;
@@ -95,25 +95,20 @@ pub(super) fn answering(advice: &Advice, profile: &Profile) -> Option<String> {
 /// `not possible: ell (would pad by 80.0x, the limit is 8x)`, and what nothing is known of; the vendor's routines
 /// aside, whose times no profile needs to hold.
 pub(super) fn refusals(advice: &Advice) -> Option<String> {
-    let mut impossible: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut impossible = Vec::new();
     let mut unknown = BTreeSet::new();
     for r in &advice.refused {
         let kernel = r.candidate.kernel;
         match &r.why {
             // Its formats are ours, or like them.
-            _ if kernel.is_vendors() => false,
-            Why::Infeasible(why) => {
-                impossible.entry(why.to_string()).or_default().insert(words(kernel.format()))
+            _ if kernel.is_vendors() => {}
+            Why::Infeasible(why) => impossible.push((why.to_string(), words(kernel.format()))),
+            Why::NoModel(_) | Why::Unmeasured(_) => {
+                unknown.insert(words(kernel));
             }
-            Why::NoModel(_) | Why::Unmeasured(_) => unknown.insert(words(kernel)),
-        };
+        }
     }
-    let mut lines = Vec::new();
-    if !impossible.is_empty() {
-        let formats = |of: BTreeSet<String>| of.into_iter().collect::<Vec<_>>().join(", ");
-        let reasons = impossible.into_iter().map(|(why, of)| format!("{} ({why})", formats(of)));
-        lines.push(format!("not possible: {}", reasons.collect::<Vec<_>>().join(", ")));
-    }
+    let mut lines = Vec::from_iter(not_possible(impossible));
     if !unknown.is_empty() {
         let kernels: Vec<String> = unknown.into_iter().collect();
         let why = match advice.model {

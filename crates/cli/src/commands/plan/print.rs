@@ -4,15 +4,14 @@ use super::measured::IN_F32;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::table::{Table, cell_or};
-use crate::text::{BOLD, assumed, between, candidate, counted, grouped, heading, percent, title, words};
+use crate::text::{
+    BOLD, assumed, between, candidate, counted, grouped, heading, not_possible, percent, title, words,
+};
 use crate::values::what_it_changes;
 use sparsight::Profile;
-use sparsight::answer::{
-    MeasuredPlan, NextRunAnswer, PlannedMatrix, PlannedPart, PlannedStrategy, RefusedCandidate,
-};
+use sparsight::answer::{MeasuredPlan, NextRunAnswer, PlannedMatrix, PlannedPart, PlannedStrategy};
 use sparsight::matrix::Seconds;
 use sparsight::partition::MOST_CUT;
-use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn print(plan: &PlannedMatrix, profile: &Profile, context: &Context) -> Result<(), Failure> {
     let out = &context.printer;
@@ -30,7 +29,8 @@ pub(super) fn print(plan: &PlannedMatrix, profile: &Profile, context: &Context) 
     out.line("")?;
     let Some(single) = &plan.single else {
         out.line(&plan.verdict.text)?;
-        return out.line(not_possible(&plan.candidates));
+        let reasons = plan.candidates.iter().map(|one| (one.infeasible.clone(), words(one.candidate.format)));
+        return not_possible(reasons).map_or(Ok(()), |reasons| out.line(format_args!("  {reasons}")));
     };
     let time = single.prediction.time;
     out.line(format_args!("{BOLD}best single{BOLD:#}   {}   {time}", candidate(&single.candidate.id)))?;
@@ -78,17 +78,6 @@ pub(super) fn print(plan: &PlannedMatrix, profile: &Profile, context: &Context) 
         ))?;
     }
     out.line(format_args!("\n{BOLD}{}{BOLD:#}", plan.verdict.text))
-}
-
-/// `  not possible: ell (would pad by 500.5x, the limit is 8x)`.
-fn not_possible(candidates: &[RefusedCandidate]) -> String {
-    let mut formats: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
-    for RefusedCandidate { candidate, infeasible } in candidates {
-        formats.entry(infeasible).or_default().insert(words(candidate.format));
-    }
-    let in_words = |(why, of): (&str, BTreeSet<String>)| format!("{} ({why})", Vec::from_iter(of).join(", "));
-    let reasons: Vec<String> = formats.into_iter().map(in_words).collect();
-    format!("  not possible: {}", reasons.join(", "))
 }
 
 fn measured_table(planned: &PlannedMatrix) -> Table {
