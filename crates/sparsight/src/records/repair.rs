@@ -166,7 +166,12 @@ fn unpacked<R: DeserializeOwned>(packed: &[u8]) -> io::Result<Sorted> {
                 let whole = if is_cut { journal::complete(&bytes).0 } else { bytes.len() };
                 lines.sort::<R>(&bytes[..whole], is_cut);
                 if is_cut {
-                    lines.sort::<R>(&in_last_chunk::<R>(rest, whole), true);
+                    let filled = with_zeros(rest);
+                    let is_right =
+                        |line: &&[u8]| journal::has_checksum(line) && journal::record::<R>(line).is_ok();
+                    let behind = filled.get(whole..).unwrap_or_default().split_inclusive(|&b| b == b'\n');
+                    let right: usize = behind.take_while(is_right).map(<[u8]>::len).sum();
+                    lines.sort::<R>(filled.get(whole..whole + right).unwrap_or_default(), true);
                 }
                 lines.unpacking.push(format!("behind line {}: {error}", lines.before));
                 let next = rest[1..].windows(MAGIC.len()).position(|bytes| bytes == MAGIC);
@@ -177,22 +182,21 @@ fn unpacked<R: DeserializeOwned>(packed: &[u8]) -> io::Result<Sorted> {
     Ok(lines)
 }
 
-/// The lines behind the first `known` bytes of a stream that is cut off, as far as they end with a checksum of their own that is right.
-/// The decoder takes nothing but whole chunks, so zeros stand in for what is lost of the last one.
-fn in_last_chunk<R: DeserializeOwned>(packed: &[u8], known: usize) -> Vec<u8> {
-    let mut decoder = journal::unpacking(packed.chain(io::repeat(0).take(LARGEST_CHUNK)), false);
+/// A stream that is cut off, unpacked up to its end and beyond: the decoder takes nothing but whole chunks, so zeros stand in for what is
+/// lost of the last one. Only checksums tell where these begin.
+fn with_zeros(packed: &[u8]) -> Vec<u8> {
+    let filled = [packed, &vec![0; LARGEST_CHUNK]].concat();
+    let mut decoder = journal::unpacking(&filled[..], false);
     // In small pieces: a piece in which the zeros make no sense is lost as a whole.
     let (mut bytes, mut piece) = (Vec::new(), [0; 1 << 10]);
     while let Ok(count @ 1..) = decoder.read(&mut piece) {
         bytes.extend_from_slice(&piece[..count]);
     }
-    let is_right = |line: &&[u8]| journal::has_checksum(line) && journal::record::<R>(line).is_ok();
-    let behind = bytes.get(known..).unwrap_or_default();
-    behind.split_inclusive(|&b| b == b'\n').take_while(is_right).flatten().copied().collect()
+    bytes
 }
 
 /// Bytes of the largest chunk of packed records (LZMA2), with room for what follows it.
-const LARGEST_CHUNK: u64 = 1 << 17;
+const LARGEST_CHUNK: usize = 1 << 17;
 
 #[cfg(test)]
 mod tests {

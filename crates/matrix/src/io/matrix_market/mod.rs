@@ -26,7 +26,7 @@ use super::memory::{Budget, Refused, check_rows, make_room};
 use super::options::{Source, pattern_value};
 use super::rows::Merge;
 use super::{Field, Layout, Loaded, Place, Progress, ReadError, ReadOptions, Remark, Stored, Symmetry};
-use crate::{Bytes, Csr, Scalar};
+use crate::{Bytes, Csr, Pattern, Scalar};
 use fault::MOST_EMPTY_BLOCKS;
 use header::{Beginning, Header, HeaderReader};
 use line::{Grammar, LineFault, Skipped};
@@ -82,7 +82,7 @@ pub(super) fn read<T: Scalar>(
         other => other,
     })?;
     loaded.remarks = remarks;
-    if has_both_triangles(&loaded) {
+    if has_both_triangles((&loaded.matrix).into(), &loaded.stored) {
         let is_pattern = header.banner.field == Field::Pattern;
         loaded.remarks.push(Remark::BothTriangles { symmetry: header.banner.symmetry, is_pattern });
     }
@@ -104,14 +104,13 @@ fn values_on_the_diagonal<T: Scalar>(a: &Csr<T>) -> u64 {
 
 /// Returns whether a file of one triangle holds both: as many entries as the whole matrix, and each off the diagonal fell on the mirror
 /// image of another. Only a file with duplicates is looked at.
-fn has_both_triangles<T: Scalar>(Loaded { matrix, stored, .. }: &Loaded<T>) -> bool {
-    let is_one_triangle = stored.symmetry != Symmetry::General;
-    if !is_one_triangle || stored.duplicates == 0 || stored.entries != matrix.nnz() as u64 {
+fn has_both_triangles(a: Pattern<'_>, stored: &Stored) -> bool {
+    let (is_one_triangle, nnz) = (stored.symmetry != Symmetry::General, a.col_idx.len());
+    if !is_one_triangle || stored.duplicates == 0 || stored.entries != nnz as u64 {
         return false;
     }
-    let has_diagonal = |row: &usize| matrix.row(*row).0.binary_search(&(*row as u32)).is_ok();
-    let diagonal = (0..matrix.nrows()).into_par_iter().filter(has_diagonal).count();
-    stored.duplicates == (matrix.nnz() - diagonal) as u64
+    let has_diagonal = |row: &usize| a.row(*row).binary_search(&(*row as u32)).is_ok();
+    stored.duplicates == (nnz - (0..a.nrows).filter(has_diagonal).count()) as u64
 }
 
 /// Reads blocks until the header is complete; gives what is left of the last one.
