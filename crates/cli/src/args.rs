@@ -114,7 +114,7 @@ fn unknown<T: Copy + Display>(
     all: impl Iterator<Item = T> + Clone,
     short: fn(T) -> &'static str,
 ) -> String {
-    let typed = words(text);
+    let typed = words(text).to_ascii_lowercase();
     let known: Vec<String> = all.clone().map(words).collect();
     let shorts: Vec<&str> = all.map(short).collect();
     let names = || known.iter().map(String::as_str);
@@ -267,6 +267,8 @@ mod tests {
         let meant =
             "did you mean csr-scalar, csr-vector, csr-balanced, csr-binned or csr-segmented? there are ";
         assert!(csr.starts_with(&format!("unknown kernel 'csr': {meant}")), "{csr}");
+        let upper = kernel("CSR").unwrap_err();
+        assert!(upper.starts_with(&format!("unknown kernel 'CSR': {meant}")), "{upper}");
         let shape = kernel("sell/c512").unwrap_err();
         assert!(shape.contains("did you mean sell c512 s2048? there are "), "{shape}");
         assert!(kernel("").unwrap_err().starts_with("unknown kernel '': there are "));

@@ -293,11 +293,11 @@ impl ProfileFlags {
         profile
     }
 
-    /// What a command about `sources` reads: their files, and the profile or data sheet if it is named by its path.
-    pub(crate) fn inputs<'f>(&'f self, sources: &'f [MatrixSource]) -> impl Iterator<Item = &'f Path> {
+    /// What a command about `sources` reads: their files, and the profile or data sheet as it is named.
+    pub(crate) fn inputs<'f>(&'f self, sources: &'f [MatrixSource]) -> Vec<&'f Path> {
         let device = self.device.as_ref().and_then(DeviceName::path);
         let profile = self.profile.as_deref().map(Path::new);
-        sources.iter().filter_map(MatrixSource::file).chain(device).chain(profile)
+        sources.iter().filter_map(MatrixSource::file).chain(device).chain(profile).collect()
     }
 
     /// The folder of the profile, to add to it.

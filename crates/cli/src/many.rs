@@ -76,7 +76,7 @@ pub(crate) fn one_by_one<M>(
         bar.at(at as u64, source.title());
         looked.ended = context.interrupt.check().and_then(|()| match load(source) {
             Err(Failure::Reported { message, .. }) if sources.len() > 1 => {
-                context.printer.warning(format_args!("skipped: {message}"));
+                context.printer.skipped(&message);
                 looked.unreadable += 1;
                 Ok(())
             }

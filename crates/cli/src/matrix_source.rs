@@ -14,9 +14,10 @@ macro_rules! matrices {
 
 pub(crate) use matrices;
 
+mod walk;
+
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::file_id::file_id;
 use crate::printer::Printer;
 use crate::text::{counted, grouped, shown};
 use sparsight::advise::Told;
@@ -24,12 +25,12 @@ use sparsight::matrix::derived::{self, Derivation};
 use sparsight::matrix::gallery::{self, Recipe, Size};
 use sparsight::matrix::io::{self, Field, Loaded, PatternValues, ReadError, ReadOptions, Stored};
 use sparsight::matrix::{Csr, Scalar};
-use std::collections::HashSet;
 use std::fs::File;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use walk::Walk;
 
 /// Bytes of a file per non-zero: between 3 of a compressed pattern and 20 of text. Chosen.
 const BYTES_PER_NON_ZERO: u64 = 8;
@@ -89,8 +90,7 @@ impl MatrixSource {
 
     /// What [`MatrixSource::batch`] gives, also if it is folders without a matrix alone.
     fn found(paths: &[String], printer: &Printer) -> Result<Vec<Self>, Failure> {
-        let (seen, found) = (HashSet::new(), Vec::new());
-        let mut walk = Walk { seen, found, met_any: false, met_stdin: false, printer };
+        let mut walk = Walk::new(printer);
         for path in paths {
             if let Some((steps, from)) = derivation(path)? {
                 let derive = |from| Self::Derived { steps: steps.clone(), from: Box::new(from) };
@@ -105,7 +105,13 @@ impl MatrixSource {
                         walk.found.push(Self::Nothing { folder, cause: None });
                     }
                 }
-                Self::File(file) => walk.add(file),
+                Self::File(file) => {
+                    if Path::new(path).parent().is_some_and(|group| !file.starts_with(group)) {
+                        let read = file.display();
+                        printer.note(format_args!("{path}: there is no such file, so {read} is read"));
+                    }
+                    walk.add(file);
+                }
                 Self::Stream { path: None, .. } if std::mem::replace(&mut walk.met_stdin, true) => {}
                 Self::Stream { path: Some(pipe), .. } if !walk.is_new(&pipe) => {}
                 made => walk.found.push(made),
@@ -210,7 +216,7 @@ impl MatrixSource {
         let (matrix, stored) = with_values.map_or_else(|| self.read(context, true), Ok)?;
         let told = Told {
             has_values,
-            is_complex: stored.is_some_and(|stored| stored.field == Field::Complex),
+            is_complex: is_complex(stored),
             duplicates: stored.map_or(0, |stored| stored.duplicates),
             ..Told::default()
         };
@@ -225,12 +231,22 @@ impl MatrixSource {
         }
     }
 
-    /// Loads the places alone: the values may be complex or not finite, and are made up.
+    /// Loads the places alone: the values may be complex, of which a note is given, or not finite, and are made up.
     ///
     /// # Errors
     /// As [`MatrixSource::load`].
     pub(crate) fn load_places<T: Scalar>(&self, context: &Context) -> Result<Csr<T>, Failure> {
-        Ok(self.read(context, true)?.0)
+        let (matrix, stored) = self.read(context, true)?;
+        self.note_complex(stored, &context.printer);
+        Ok(matrix)
+    }
+
+    /// Notes that the values are complex, if they are.
+    fn note_complex(&self, stored: Option<Stored>, out: &Printer) {
+        if is_complex(stored) {
+            let title = self.title();
+            out.note(format_args!("{title}: the values are complex, and the answer is for real ones"));
+        }
     }
 
     fn read<T: Scalar>(
@@ -252,9 +268,11 @@ impl MatrixSource {
             Self::File(path) => {
                 let text = path.to_string_lossy();
                 if let Some(matrix) = SuiteSparse::named(&text).filter(|_| !path.exists()) {
-                    return Err(
-                        Failure::input(format!("{text}: there is no such file")).hinted(matrix.hint())
+                    let SuiteSparse { group, name } = matrix;
+                    let text = format!(
+                        "{text}: there is no such file or folder, nor a matrix {name} here, in {name} or in {group}"
                     );
+                    return Err(Failure::input(text).hinted(matrix.hint()));
                 }
                 self.with_options(context, places_only, path, |options| io::read::<T>(path, options))
             }
@@ -325,6 +343,10 @@ impl MatrixSource {
 const FILES: &str = "a matrix is a file (.mtx, .npz, .rb, .rsa, .tar, .zip, also with .gz, .xz, .bz2 or .zst), - for \
                      standard input, or gallery:NAME; `sparsight gallery` lists the names";
 
+fn is_complex(stored: Option<Stored>) -> bool {
+    stored.is_some_and(|stored| stored.field == Field::Complex)
+}
+
 /// The error for a folder without a matrix. `cause`: why it cannot be read, if that is why.
 fn nothing_in(folder: &Path, cause: Option<&str>) -> Failure {
     match cause {
@@ -353,7 +375,7 @@ impl<'t> SuiteSparse<'t> {
         (is_word(group) && is_word(name)).then_some(Self { group, name })
     }
 
-    /// The file in which the collection hands it out, or what was unpacked of it, below `folder` or in a folder of the group. Where
+    /// The file in which the collection hands it out, or what was unpacked of it, in a folder of the group or below `folder`. Where
     /// something is called so itself, only what was unpacked into it; `None` if it is another file, or a folder of other matrices.
     fn file_here(self, folder: &Path) -> Option<PathBuf> {
         let Self { group, name } = self;
@@ -362,7 +384,7 @@ impl<'t> SuiteSparse<'t> {
         let folders = if of_name.exists() {
             vec![of_name]
         } else {
-            vec![folder.to_owned(), folder.join(name), of_group]
+            vec![of_group, folder.to_owned(), folder.join(name)]
         };
         folders.iter().find_map(|folder| self.file_in(folder))
     }
@@ -399,82 +421,9 @@ fn derivation(text: &str) -> Result<Option<(Derivation, &str)>, Failure> {
 
 const DERIVED: &str = "written as derived:unknowns=3,layers=16:SOURCE";
 
-/// A walk through files and folders.
-struct Walk<'p> {
-    /// Files and folders met, as the file system tells them apart: device and inode.
-    seen: HashSet<(u64, u64)>,
-    found: Vec<MatrixSource>,
-    /// Set if the current folder has a matrix, new or not, or a folder that cannot be read.
-    met_any: bool,
-    /// Set if standard input was named.
-    met_stdin: bool,
-    printer: &'p Printer,
-}
-
-impl Walk<'_> {
-    /// Adds the matrices below `folder`, by name; those of hidden folders are not among them. A folder that cannot be read is added as
-    /// such.
-    fn collect(&mut self, folder: &Path) {
-        if !self.is_new(folder) {
-            self.met_any = true;
-            return;
-        }
-        match self.entries(folder) {
-            Ok(entries) => {
-                for path in entries {
-                    if path.is_dir() {
-                        self.collect(&path);
-                    } else {
-                        self.add(path);
-                    }
-                }
-            }
-            Err(unreadable) => {
-                self.met_any = true;
-                let cause = Some(unreadable.to_string());
-                self.found.push(MatrixSource::Nothing { folder: folder.to_owned(), cause });
-            }
-        }
-    }
-
-    /// The matrix files in `folder` and the folders that are not hidden, by name.
-    fn entries(&mut self, folder: &Path) -> Result<Vec<PathBuf>, ReadError> {
-        let unreadable = |cause| ReadError::Io { path: folder.to_owned(), cause };
-        let (mut entries, passed) = io::files_in(folder)?;
-        self.met_any |= !entries.is_empty();
-        if !passed.is_empty() {
-            let names: Vec<String> = passed.iter().map(|file| shown(&file.to_string())).collect();
-            self.printer.note(format_args!("{}: passed over: {}", folder.display(), names.join(", ")));
-        }
-        for entry in std::fs::read_dir(folder).map_err(unreadable)? {
-            let entry = entry.map_err(unreadable)?;
-            let is_visible = !io::is_hidden(&entry.file_name().to_string_lossy());
-            entries.extend(Some(entry.path()).filter(|path| is_visible && path.is_dir()));
-        }
-        entries.sort();
-        Ok(entries)
-    }
-
-    /// Adds a file that was not met before.
-    fn add(&mut self, file: PathBuf) {
-        if self.is_new(&file) {
-            self.found.push(MatrixSource::File(file));
-        }
-    }
-
-    /// Returns whether this file is new. A file that cannot be inspected counts as new: reading it reports why.
-    fn is_new(&mut self, path: &Path) -> bool {
-        file_id(path).is_none_or(|id| self.seen.insert(id))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn all_of(paths: &[String]) -> Result<Vec<MatrixSource>, Failure> {
-        MatrixSource::batch(paths, &Printer::of_errors(false))
-    }
 
     #[test]
     fn a_matrix_is_recorded_by_its_folder_and_stem() {
@@ -502,7 +451,7 @@ mod tests {
         for folder in ["Williams", "cant"] {
             std::fs::create_dir(dir.path().join(folder)).unwrap();
         }
-        for file in ["Williams/cant.tar.gz", "cant/cant.mtx", "cant.mtx"] {
+        for file in ["cant/cant.mtx", "cant.mtx", "Williams/cant.tar.gz"] {
             std::fs::write(dir.path().join(file), "").unwrap();
             assert_eq!(found(), Some(PathBuf::from(file)));
         }
@@ -520,56 +469,5 @@ mod tests {
         for other in ["cant", "cant.mtx", "a/b.mtx", "a/b/c", "/cant", "Williams/", "gone/.."] {
             assert!(SuiteSparse::named(other).is_none(), "{other}");
         }
-    }
-
-    #[test]
-    fn a_folder_gives_its_matrices_in_order_and_leaves_other_files_alone() {
-        let dir = tempfile::tempdir().unwrap();
-        for folder in ["b", ".trash", "__MACOSX"] {
-            std::fs::create_dir(dir.path().join(folder)).unwrap();
-        }
-        for file in
-            ["z.mtx", "a.npz", "README.md", "b/c.mtx.gz", "notes.gz", ".trash/old.mtx", "__MACOSX/z.mtx"]
-        {
-            std::fs::write(dir.path().join(file), "").unwrap();
-        }
-        let batch = all_of(&[dir.path().display().to_string()]).unwrap();
-        let names: Vec<String> = batch.iter().map(MatrixSource::title).collect();
-        assert_eq!(names, ["a.npz", "c.mtx.gz", "z.mtx"]);
-        let link =
-            |to: &str, name: &str| std::os::unix::fs::symlink(dir.path().join(to), dir.path().join(name));
-        for (to, name) in [(".", "b/up"), (".", "y"), ("z.mtx", "b/d.mtx"), ("gone.mtx", "w.mtx")] {
-            link(to, name).unwrap();
-        }
-        std::fs::hard_link(dir.path().join("a.npz"), dir.path().join("b/e.npz")).unwrap();
-        let batch = all_of(&[dir.path().display().to_string()]).unwrap();
-        let names: Vec<String> = batch.iter().map(MatrixSource::title).collect();
-        assert_eq!(
-            names,
-            ["a.npz", "c.mtx.gz", "d.mtx", "w.mtx"],
-            "each file once, the first link that leads to it"
-        );
-        // Named in several ways, still once.
-        let [folder, below, file] =
-            ["", "b", "a.npz"].map(|name| dir.path().join(name).display().to_string());
-        let batch = all_of(&[file.clone(), below.clone(), folder, below, file]).unwrap();
-        assert_eq!(batch.len(), 4, "{batch:?}");
-        assert_eq!(all_of(&["gone.mtx".to_owned()]).unwrap().len(), 1);
-        let derived = format!("derived:unknowns=2:{}", dir.path().display());
-        let titles: Vec<String> = all_of(&[derived]).unwrap().iter().map(MatrixSource::title).collect();
-        assert_eq!(titles[0], "a.npz+unknowns=2", "of every matrix of a folder");
-        assert_eq!(titles.len(), 4);
-        for wrong in ["derived:a.mtx", "derived:cubed:a.mtx"] {
-            assert!(all_of(&[wrong.to_owned()]).is_err(), "{wrong}");
-        }
-        let empty = tempfile::tempdir().unwrap();
-        let empty = empty.path().display().to_string();
-        let derived = format!("derived:transpose:{empty}");
-        for nothing in [vec![empty.clone()], vec![derived.clone(), empty.clone()]] {
-            assert!(all_of(&nothing).is_err(), "{nothing:?}");
-        }
-        let all = all_of(&[empty, derived, "gallery:arrow,n=9".to_owned()]).unwrap();
-        let nothing: Vec<bool> = all.iter().map(|one| one.why_nothing().is_some()).collect();
-        assert_eq!(nothing, [true, true, false], "what is named beside it is looked at all the same");
     }
 }

@@ -5,7 +5,8 @@ use crate::failure::Failure;
 use crate::file_id::file_id;
 use sparsight::Error;
 use sparsight::matrix::io::{file_stem, open_regular};
-use sparsight::profile::whole_file;
+use sparsight::profile::{folder_of, whole_file};
+use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
@@ -14,20 +15,25 @@ use std::path::{Path, PathBuf};
 const BANNER: &str = "%%MatrixMarket";
 
 /// Refuses a file, if there is one, that [`write()`] would fail to write, and one whose place must not be taken: that of one of `inputs`,
-/// whatever it is called there, and that of a matrix. Nothing is changed. `what` goes into the file, and `flag` names it: `the page`,
-/// `--report`.
+/// whatever it is called there, that of a document of a profile among them, and that of a matrix. Nothing is changed. `what` goes into
+/// the file, and `flag` names it: `the page`, `--report`.
 ///
 /// # Errors
-/// As said; and for `-`, since standard output has the answer.
-pub(crate) fn check<'p>(
+/// As said; for the name of a folder; and for `-`, since standard output has the answer.
+pub(crate) fn check(
     file: Option<&Path>,
     (what, flag): (&str, &str),
-    inputs: impl IntoIterator<Item = &'p Path>,
+    inputs: &[&Path],
 ) -> Result<(), Failure> {
     let Some(file) = file else { return Ok(()) };
     if file.as_os_str() == "-" {
         return Err(Failure::input("- is not a file: standard output has the answer of the command")
             .hinted("give the file a name"));
+    }
+    let name = file.as_os_str().as_encoded_bytes();
+    if name.ends_with(b"/") || name.ends_with(b"/.") {
+        let text = format!("{}: {what} is a file, and this is the name of a folder", file.display());
+        return Err(Failure::input(text).hinted("give the file a name"));
     }
     let kept = |kind: &str| {
         Failure::input(format!("{}: {what} would take the place of {kind}", file.display()))
@@ -36,7 +42,7 @@ pub(crate) fn check<'p>(
     match fs::metadata(file) {
         Ok(there) if there.is_file() => {
             let own = file_id(file);
-            if inputs.into_iter().any(|input| file_id(input) == own) {
+            if inputs.iter().any(|input| file_id(input) == own || is_of_profile(&real(file), input)) {
                 return Err(kept("a file that is read"));
             }
             if is_matrix(file) {
@@ -86,6 +92,15 @@ fn failed(file: &Path, error: &io::Error) -> Failure {
         _ => "a file goes into a folder that is there and can be written to",
     };
     Failure::input(format!("{}: {error}", file.display())).hinted(hint)
+}
+
+/// Returns whether the file is a document of the profile that `input` names, if it names one.
+fn is_of_profile(file: &Path, input: &Path) -> bool {
+    let kind = file.extension().and_then(OsStr::to_str);
+    let is_document = matches!(kind, Some("json" | "jsonl" | "gz" | "xz"));
+    let folder = file.parent().and_then(file_id);
+    let is_in = |profile: PathBuf| [file_id(&profile.join("models")), file_id(&profile)].contains(&folder);
+    is_document && folder_of(&input.to_string_lossy()).is_some_and(is_in)
 }
 
 /// Returns whether the file, or what a link leads to, is called as matrix files are, or begins as Matrix Market text does.
@@ -142,7 +157,7 @@ mod tests {
         std::os::unix::fs::symlink("answer", at("link")).unwrap();
         fs::hard_link(at("answer"), at("second name")).unwrap();
         let says =
-            |name: &str| match check(Some(&at(name)), ("the page", "--report"), [at("answer").as_path()]) {
+            |name: &str| match check(Some(&at(name)), ("the page", "--report"), &[at("answer").as_path()]) {
                 Err(Failure::Reported { message, .. }) => message,
                 other => format!("{other:?}"),
             };

@@ -23,7 +23,7 @@ pub(crate) struct PrintFlags {
     /// Print one JSON object instead of a table
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// Errors only on stderr
+    /// Only errors and skipped matrices on stderr
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
     /// Details on stderr
@@ -141,11 +141,6 @@ impl Printer {
         self.json
     }
 
-    /// Returns whether notes and warnings are hidden.
-    pub(crate) fn is_quiet(&self) -> bool {
-        self.quiet
-    }
-
     /// Prints a note on stderr; `-q` hides it.
     pub(crate) fn note(&self, text: impl Display) {
         if !self.quiet {
@@ -168,8 +163,17 @@ impl Printer {
     /// Prints a warning on stderr; `-q` hides it.
     pub(crate) fn warning(&self, text: impl Display) {
         if !self.quiet {
-            self.to_stderr(&format!("{WARNING}warning:{WARNING:#} {}", shown_lines(&text.to_string())));
+            self.warn(&text.to_string());
         }
+    }
+
+    /// Prints why something of a batch is skipped, also with `-q`: an answer without it is not the whole one.
+    pub(crate) fn skipped(&self, why: &str) {
+        self.warn(&format!("skipped: {why}"));
+    }
+
+    fn warn(&self, text: &str) {
+        self.to_stderr(&format!("{WARNING}warning:{WARNING:#} {}", shown_lines(text)));
     }
 
     /// Warns that a machine was not quiet while it was measured on, if it was not.

@@ -13,8 +13,8 @@ use serde::Serialize;
 /// 0 where every value is a `f32` already.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Narrowing {
-    /// The largest `|a' - a| / |a|` of a value that is not 0; 1 if one becomes 0. y changes by at most this times `sum_j |a_ij x_j|` in
-    /// row i.
+    /// The largest `|a' - a| / |a|` of a value that is not 0; 1 if one becomes 0, infinite if one is too large. y changes by at most
+    /// this times `sum_j |a_ij x_j|` in row i.
     pub relative_error: f64,
     /// Values that change.
     pub changed: u64,
@@ -33,12 +33,10 @@ impl Narrowing {
             if value.is_nan() || value.to_bits() == rounded.to_bits() {
                 return Self::default();
             }
-            if rounded.is_infinite() {
-                return Self { changed: 1, too_large: 1, ..Self::default() };
-            }
+            let too_large = u64::from(rounded.is_infinite());
             let below_normal = u64::from(value.abs() < f64::from(f32::MIN_POSITIVE));
             let relative_error = ((rounded - value) / value).abs();
-            Self { relative_error, changed: 1, below_normal, too_large: 0 }
+            Self { relative_error, changed: 1, below_normal, too_large }
         };
         a.values().par_iter().map(one).reduce(Self::default, |a, b| Self {
             relative_error: a.relative_error.max(b.relative_error),
@@ -103,7 +101,9 @@ mod tests {
         let a = with(&[1e39, -1e300, 1.0, 1e-40, 1e-60]);
         let narrowing = Narrowing::of(&a);
         assert_eq!((narrowing.too_large, narrowing.below_normal, narrowing.changed), (2, 2, 4));
-        assert!((narrowing.relative_error - 1.0).abs() < 1e-15, "1e-60 becomes 0");
+        assert!(narrowing.relative_error.is_infinite(), "1e39 has no f32");
+        let of_small = Narrowing::of(&with(&[1.0, 1e-40, 1e-60])).relative_error;
+        assert!((of_small - 1.0).abs() < 1e-15, "1e-60 becomes 0");
         assert_eq!(Narrowing::narrow(&a), Err(Infeasible::BeyondSingle { entries: 2 }));
         assert_eq!(Narrowing::of(&with(&[])), Narrowing::default());
     }

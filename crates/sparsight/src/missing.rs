@@ -15,7 +15,7 @@ pub enum Missing {
     /// Any model, and it holds what models are fitted to.
     #[error("fitted models, but measurements to fit them to")]
     Fit,
-    /// Any model: it holds the benchmark matrices of a transfer alone, as quick profiles once did.
+    /// Any model, of a GPU without benchmark matrices to fit them to, as a calibration that did not end leaves it.
     #[error("models: what was measured serves `transfer` alone")]
     ModelsOfQuick,
     /// Models and times: its numbers were taken from elsewhere, and nothing can be measured into it.
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quick_profile_is_told_what_it_is_for_and_another_how_to_fit_it() {
+    fn a_calibration_that_did_not_end_is_told_what_it_is_for_and_a_profile_how_to_fit_it() {
         let hint = |missing| lacking(missing).hint().unwrap();
         assert!(hint(Missing::ModelsOfQuick).starts_with("`sparsight lab transfer A.mtx --from"));
         assert_eq!(

@@ -101,8 +101,8 @@ impl Bench {
     fn run_as<T: Scalar>(&self, context: &Context) -> Result<Exit, Failure> {
         let sources = self.order.of_all(MatrixSource::batch(&self.paths, &context.printer)?);
         let given = self.kernel_file.iter().chain(&self.compare).map(PathBuf::as_path);
-        let inputs = sources.iter().filter_map(MatrixSource::file).chain(given);
-        output_file::check(self.export_csv.as_deref(), ("the table", "--export-csv"), inputs)?;
+        let inputs: Vec<&Path> = sources.iter().filter_map(MatrixSource::file).chain(given).collect();
+        output_file::check(self.export_csv.as_deref(), ("the table", "--export-csv"), &inputs)?;
         let own = read_kernels(&self.kernel_file, T::DTYPE)?;
         let before = self.compare.as_deref().map(EarlierBench::read).transpose()?;
         let mut device = self.device.clone().unwrap_or_else(DeviceName::best_here).open()?;
@@ -131,7 +131,7 @@ impl Bench {
                 }
                 // Of several the others are measured all the same.
                 Err(Failure::Reported { message, .. }) if sources.len() > 1 => {
-                    context.printer.warning(format_args!("skipped: {message}"));
+                    context.printer.skipped(&message);
                     unreadable += 1;
                     Ok(())
                 }

@@ -139,6 +139,12 @@ impl Compare {
             found.push(comparison);
             Ok(())
         })?;
+        let has_weight = weighted.iter().any(|(_, weight)| *weight > 0.0);
+        if let Some(file) = self.weights.as_ref().filter(|_| !has_weight) {
+            looked.unless_ended()?;
+            let text = format!("{}: no matrix with a weight above 0 could be read", file.display());
+            return Err(Failure::input(text));
+        }
         let out = &context.printer;
         let none = found.iter().flat_map(|found| &found.devices).any(|device| device.ranked.is_empty());
         if self.csv.csv {

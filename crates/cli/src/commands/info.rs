@@ -64,7 +64,7 @@ const TABLE: Layout = Layout {
 impl Info {
     pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         let sources = self.order.of_all(MatrixSource::batch(&self.paths, &context.printer)?);
-        output_file::check(self.svg.as_deref(), ("the picture", "--svg"), self.profile.inputs(&sources))?;
+        output_file::check(self.svg.as_deref(), ("the picture", "--svg"), &self.profile.inputs(&sources))?;
         let device = self.profile.facts(context)?;
         let limits = Limits::with_memory(device.memory_bytes);
         let out = &context.printer;

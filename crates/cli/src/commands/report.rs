@@ -35,7 +35,7 @@ impl Report {
             None => self.answer.with_extension("html"),
         };
         let input = if from_stdin { Path::new("/dev/stdin") } else { &self.answer };
-        output_file::check(Some(&file), ("the page", "-o"), [input])?;
+        output_file::check(Some(&file), ("the page", "-o"), &[input])?;
         let read = if from_stdin {
             read_document_text(std::io::stdin().lock())
         } else {

@@ -142,7 +142,7 @@ fn assumptions_beyond_a_data_sheet_are_listed_in_the_answer() {
 
 #[test]
 fn an_output_takes_the_place_of_no_input_and_of_no_matrix() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = made_up_profile();
     let at = |name: &str| dir.path().join(name);
     let matrix = "%%MatrixMarket matrix coordinate real general\n3 3 2\n1 1 1\n3 2 1\n";
     let files = [("a.mtx", matrix), ("b.mtx", matrix), ("V", matrix), ("b.json", "{}"), ("t.toml", SHEET)];
@@ -151,6 +151,9 @@ fn an_output_takes_the_place_of_no_input_and_of_no_matrix() {
     }
     std::fs::create_dir(at("x")).unwrap();
     std::os::unix::fs::symlink("V", at("link")).unwrap();
+    std::os::unix::fs::symlink("made-up/benchmark.jsonl", at("page.html")).unwrap();
+    let of_profile = ["made-up/device.json", "made-up/models/index.json", "made-up/benchmark.jsonl"];
+    let profile = of_profile.map(|name| std::fs::read(at(name)).unwrap());
     let of_matrix = "would take the place of a matrix";
     let of_input = "would take the place of a file that is read";
     for (words, says) in [
@@ -164,6 +167,9 @@ fn an_output_takes_the_place_of_no_input_and_of_no_matrix() {
         ("bench V --device cpu --compare b.json --export-csv b.json", of_input),
         ("advise V --device t.toml --report t.toml", of_input),
         ("report b.json -o ./b.json", of_input),
+        ("advise b.mtx --profile made-up --report made-up/device.json", of_input),
+        ("plan b.mtx --device ./made-up --report made-up/models/index.json", of_input),
+        ("info b.mtx --profile made-up --svg page.html", of_input),
     ] {
         let out = run(dir.path(), &words.split(' ').collect::<Vec<_>>());
         assert_exit(&out, 2, says);
@@ -171,6 +177,29 @@ fn an_output_takes_the_place_of_no_input_and_of_no_matrix() {
     }
     for (name, text) in files {
         assert_eq!(std::fs::read_to_string(at(name)).unwrap(), text, "{name}");
+    }
+    assert_eq!(of_profile.map(|name| std::fs::read(at(name)).unwrap()), profile);
+    // A page of before may lie in the folder of a profile.
+    for _ in 0..2 {
+        let words = ["info", "b.mtx", "--profile", "made-up", "--svg", "made-up/b.svg"];
+        assert_exit(&run(dir.path(), &words), 0, "the pictures are in made-up/b.svg");
+    }
+}
+
+#[test]
+fn an_output_that_is_called_as_a_folder_is_refused_before_anything_is_computed() {
+    let dir = tempfile::tempdir().unwrap();
+    let grid = "gallery:stencil2d,n=10";
+    for (words, out, what) in [
+        (&["advise", grid, "--device", "nvidia-h200", "--report"][..], "out/", "the page"),
+        (&["plan", grid, "--device", "nvidia-h200", "--report"], "out/.", "the page"),
+        (&["info", grid, "--device", "nvidia-h200", "--svg"], "out/", "the picture"),
+        (&["bench", grid, "--device", "cpu", "--export-csv"], "x/", "the table"),
+        (&["report", "b.json", "-o"], "x/", "the page"),
+    ] {
+        let refused = run(dir.path(), &[words, &[out]].concat());
+        let says = format!("{out}: {what} is a file, and this is the name of a folder\n\nhint: ");
+        assert_exit(&refused, 2, &format!("- stdout -----\n----- stderr -----\nerror: {says}"));
     }
 }
 
@@ -444,6 +473,7 @@ fn bad_flags_are_refused() {
         &["compare", "a.mtx"],
         &["compare", "a.mtx", "--devices", "nvidia-h200", "--price", "nvidia-h200"],
         &["compare", "a.mtx", "--devices", "nvidia-h200", "--power", "nvidia-h200=0"],
+        &["compare", "a.mtx", "--devices", "nvidia-h200", "--price", "nvidia-h200=1e-320"],
         &["compare", "a.mtx", "--devices", "nvidia-h200", "--unit", "EUR"],
         &["compare", "a.mtx", "--devices", "nvidia-h200", "--block", "64"],
         &["plan", "a.mtx"],

@@ -119,13 +119,17 @@ fn complex_and_non_finite_values_are_accepted_when_nothing_is_run() {
         for command in [
             &["info", file, "--profile", "made-up"][..],
             &["advise", file, "--profile", "made-up"],
+            &["advise", file, "--profile", "made-up", "--csv"],
             &["advise", file, file, "gallery:arrow,n=50", "--profile", "made-up"],
+            &["plan", file, "--profile", "made-up"],
             &["lab", "predict", file, "--profile", "made-up", "--kernel", "coo"],
             &["compare", file, "--devices", "made-up"],
             &["lab", "transfer", file, "--from", "made-up", "--to", "made-up"],
         ] {
             let out = run(path, command);
             assert!(out.starts_with("exit code: 0"), "{command:?}: {out}");
+            let says = out.matches("he values are complex").count();
+            assert_eq!(says, usize::from(file == "complex"), "{command:?}: {out}");
         }
         let out = run(path, &["bench", file, "--device", "cpu"]);
         assert!(out.starts_with("exit code: 2"), "{out}");

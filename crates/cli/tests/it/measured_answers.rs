@@ -228,6 +228,34 @@ fn a_budget_leaves_the_rest_for_the_same_command() {
 }
 
 #[test]
+fn another_matrix_of_the_same_folder_and_name_is_not_added_to_the_first() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path();
+    for (place, n) in [("here", 3), ("there", 4)] {
+        let set = path.join(place).join("set");
+        std::fs::create_dir_all(&set).unwrap();
+        let text = format!("%%MatrixMarket matrix coordinate real general\n{n} {n} 1\n1 2 3\n");
+        std::fs::write(set.join("a.mtx"), text).unwrap();
+    }
+    let measure = |kernel: &str, matrices: &[&str]| {
+        let flags = ["lab", "measure", "--device", "cpu", "--dtype", "f64", "-o", "p", "--json", "--kernel"];
+        let out = sparsight(path).current_dir(path).args(flags).arg(kernel).args(matrices).output().unwrap();
+        let counts: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+        (out.status.code(), counts)
+    };
+    let both = ["here/set/a.mtx", "there/set/a.mtx"];
+    let (code, first) = measure("csr-scalar", &both);
+    assert_eq!((code, &first["measured"]), (Some(1), &1.into()));
+    assert_eq!(first["unreadable"][0]["why"], "another file before it has this folder and name");
+    let (code, other) = measure("coo", &both[1..]);
+    assert_eq!((code, &other["measured"]), (Some(1), &0.into()));
+    let why = "the folder holds another matrix of this name, 3 x 3 with 1 non-zero";
+    assert_eq!(other["unreadable"][0]["why"], why);
+    let (code, same) = measure("coo", &both[..1]);
+    assert_eq!((code, &same["measured"]), (Some(0), &1.into()));
+}
+
+#[test]
 fn a_bench_is_exported_and_compared_with_an_earlier_one() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path();

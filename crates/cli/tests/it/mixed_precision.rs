@@ -42,6 +42,11 @@ fn values_that_change_and_values_that_f32_cannot_hold_are_counted() {
     let text = with(["1e300", "2", "3"]);
     assert!(text.contains("1 of the values is too large for f32: nothing in mixed precision"), "{text}");
     assert!(!text.contains("(f32 values)"), "{text}");
+    let answer = json(dir.path(), &words("a.mtx", &VALUES));
+    let lost = &answer["narrowing"];
+    assert!(lost["relative_error"].is_null() && lost["too_large"] == 1, "{lost}");
+    let many = run(dir.path(), &words("a.mtx", &["gallery:stencil2d,n=30", "--values", "f32"]));
+    assert_eq!(many.matches("y changes by at most 0.0e0").count(), 1, "of the other: {many}");
 }
 
 #[test]

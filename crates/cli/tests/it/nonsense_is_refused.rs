@@ -169,6 +169,12 @@ fn a_batch_reports_skipped_matrices_even_when_quiet() {
     ];
     let out = run(dir.path(), &measure);
     assert!(out.contains("1 unreadable") && out.contains("bad.mtx:3:1: row index 9"), "{out}");
+    fs::create_dir(dir.path().join("empty")).unwrap();
+    let info = ["info", "bad.mtx", "empty", "gallery:stencil2d,n=20", "--device", "nvidia-h200", "-q"];
+    let out = run(dir.path(), &info);
+    for why in ["bad.mtx:3:1: row index 9", "empty: there is no matrix in this folder"] {
+        assert_exit(&out, 1, &format!("warning: skipped: {why}"));
+    }
 }
 
 #[test]
@@ -189,7 +195,7 @@ fn a_batch_continues_after_a_folder_without_a_matrix_and_after_one_that_cannot_b
     assert_exit(&info(&["empty"]), 2, "error: empty: there is no matrix in this folder");
     fs::set_permissions(&sub, fs::Permissions::from_mode(0o000)).unwrap();
     if fs::read_dir(&sub).is_ok() {
-        eprintln!("skipped: this user reads every folder");
+        eprintln!("skipped in half, of a folder that cannot be read: this user reads every folder");
         return;
     }
     let (out, alone) = (info(&["set"]), info(&["set/sub"]));

@@ -225,4 +225,9 @@ fn speeds_over_several_matrices_are_a_geometric_mean_with_their_weights() {
         assert_exit(&out, 2, "weights.csv: line 2");
         assert!(out.contains(says), "{wrong}: {out}");
     }
+    fs::write(dir.path().join("bad.mtx"), "no matrix").unwrap();
+    fs::write(dir.path().join("weights.csv"), format!("{ARROW},0\n")).unwrap();
+    let of_bad = ["compare", ARROW, "bad.mtx", "--devices", "made-up", "--weights", "weights.csv"];
+    let says = "error: weights.csv: no matrix with a weight above 0 could be read";
+    assert_exit(&run(dir.path(), &of_bad), 2, says);
 }

@@ -101,11 +101,20 @@ fn a_matrix_of_the_suitesparse_collection_is_known_by_its_name() {
     let dir = made_up_profile();
     let out = run(dir.path(), &["info", "Williams/cant"]);
     assert_exit(&out, 2, "https://sparse.tamu.edu/Williams/cant");
+    let says = "there is no such file or folder, nor a matrix cant here, in cant or in Williams";
+    assert!(out.contains(&format!("error: Williams/cant: {says}\n")), "{out}");
     let text = "%%MatrixMarket matrix coordinate pattern general\n3 3 2\n1 1\n2 3\n";
     fs::create_dir(dir.path().join("cant")).unwrap();
     fs::write(dir.path().join("cant/cant.mtx"), text).unwrap();
     let answer = json(dir.path(), &["info", "Williams/cant"]);
     assert_eq!((&answer["matrix"]["name"], &answer["matrix"]["nnz"]), (&"cant.mtx".into(), &2.into()));
+    // What lies elsewhere than the name says is named.
+    let out = run(dir.path(), &["info", "Williams/cant"]);
+    assert_exit(&out, 0, "Williams/cant: there is no such file, so cant/cant.mtx is read\n");
+    fs::rename(dir.path().join("cant"), dir.path().join("Williams")).unwrap();
+    fs::write(dir.path().join("cant.mtx"), "another").unwrap();
+    let out = run(dir.path(), &["info", "Williams/cant"]);
+    assert!(out.starts_with("exit code: 0") && !out.contains("there is no such file"), "{out}");
 }
 
 #[test]

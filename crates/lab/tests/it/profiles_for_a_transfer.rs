@@ -1,13 +1,14 @@
 //! The profiles in this repository, as devices of a transfer.
 
-use sparsight::Profile;
 use sparsight::kernels::{Candidate, Kernel, Placement, catalogue, feasible};
 use sparsight::matrix::gallery::Recipe;
 use sparsight::matrix::{Dtype, Features, Limits, Seconds};
-use sparsight::profile::{GridName, ProfileFolder};
+use sparsight::profile::{GridName, Missing, ProfileFolder};
+use sparsight::{Error, Profile};
 use sparsight_lab::fit_transfer;
 use sparsight_lab::papers::guo_wang_2013::Transfer;
 use sparsight_lab::transfer::{CrossArchitecture, ReferenceOrigin, TransferProfile};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 fn profiles() -> PathBuf {
@@ -45,6 +46,19 @@ fn the_parts_of_an_h200_are_quick_profiles_of_so_many_multiprocessors() {
             "eight kernels, and ELL where it fits"
         );
     }
+}
+
+#[test]
+fn a_part_of_an_h200_is_fitted_to_what_it_holds_and_a_device_alone_is_a_target_of_transfers() {
+    let missing = |folder: &Path| match Profile::load(folder) {
+        Err(Error::Lacking { missing, .. }) => missing,
+        other => panic!("{other:?}"),
+    };
+    let part = profiles().join("nvidia-h200-sm16");
+    assert_eq!(missing(&part), Missing::Fit);
+    let alone = tempfile::tempdir().unwrap();
+    fs::copy(part.join("device.json"), alone.path().join("device.json")).unwrap();
+    assert_eq!(missing(alone.path()), Missing::ModelsOfQuick);
 }
 
 #[test]

@@ -22,16 +22,19 @@ pub(super) fn read_tar<T: Scalar>(
     packings: &[Packing],
     source: Source<'_>,
 ) -> Result<Loaded<T>, ReadError> {
-    let remark = choose(tar_matrices(origin, packings, source)?, source.path)?;
+    let (archive, ..) = origin.open(packings, source)?;
+    let (mut found, named) = tar_matrices(&mut Members::new(archive), source, true)?;
+    let candidates = if let Some(named) = &named { vec![named.clone()] } else { std::mem::take(&mut found) };
+    let remark = choose(candidates, source.path)?;
     let Remark::Member { member: wanted, .. } = &remark else { unreachable!("a member was chosen") };
     let (archive, count, total) = origin.open(packings, source)?;
     let damaged = damaged(source.path);
     let mut members = Members::new(archive);
     while let Some(member) = members.next().map_err(&damaged)? {
         if member.is_file && member.path.to_string_lossy() == **wanted {
-            let content = Whole { reader: members.into_content(), left: member.size };
-            let loaded = stream::read_counted(Box::new(content), (count, total), source.within())?;
-            return Ok(loaded.remarked(remark));
+            let loaded = stream::read_counted(Box::new(&mut members), (count, total), source.within())?;
+            found.extend(named);
+            return Ok(loaded.remarked(with_others(remark, found, &mut members, source)));
         }
     }
     // It was there when the archive was looked through.
@@ -80,16 +83,34 @@ fn choose(members: Vec<Member>, path: &Path) -> Result<Remark, ReadError> {
     Ok(Remark::Member { member: chosen.path, passed_over })
 }
 
-/// The members that may be the matrix. Stops at `NAME/NAME.mtx`, else looks through the whole archive.
-fn tar_matrices(
-    origin: Origin<'_>,
-    packings: &[Packing],
+/// `remark`, on the last of `found`, with all that is passed over: what was `found` before it, and what follows among `members`. If nothing
+/// is in `found`, the whole archive was looked through before, and `remark` says it all.
+fn with_others(
+    remark: Remark,
+    mut found: Vec<Member>,
+    members: &mut Members<impl Read>,
     source: Source<'_>,
-) -> Result<Vec<Member>, ReadError> {
-    let (archive, ..) = origin.open(packings, source)?;
+) -> Remark {
+    let Some(read) = found.last().map(|read| read.path.clone()) else { return remark };
+    // What is damaged behind the matrix is not read.
+    found.extend(tar_matrices(members, source, false).map(|(behind, _)| behind).unwrap_or_default());
+    match choose(found, source.path) {
+        Ok(Remark::Member { member, passed_over }) if member == read => {
+            Remark::Member { member, passed_over }
+        }
+        _ => remark,
+    }
+}
+
+/// The members that may be the matrix. If it `may_stop`, it does at `NAME/NAME.mtx`, which comes apart from those before it; else it looks
+/// through all that there are.
+fn tar_matrices(
+    members: &mut Members<impl Read>,
+    source: Source<'_>,
+    may_stop: bool,
+) -> Result<(Vec<Member>, Option<Member>), ReadError> {
     let Source { path, options, .. } = source;
     let budget = Budget::new(options);
-    let mut members = Members::new(archive);
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let stem = file_stem(&name).unwrap_or(&name).to_ascii_lowercase();
     let (mut found, mut held) = (Vec::new(), 0);
@@ -113,31 +134,13 @@ fn tar_matrices(
         if let Some(cause) = fault {
             return Err(damaged(path)(cause));
         }
-        if matrix.stem == stem && matches!(matrix.look, Look::Sparse | Look::Square) {
-            return Ok(vec![matrix]);
+        if may_stop && matrix.stem == stem && matches!(matrix.look, Look::Sparse | Look::Square) {
+            return Ok((found, Some(matrix)));
         }
         // Its name, its stem, and both again when the matrix is chosen.
         held += 4 * (matrix.path.len() + size_of::<Member>()) as u128;
         budget.check(path, held)?;
         found.push(matrix);
     }
-    Ok(found)
-}
-
-/// The content of a member, whose early end is an error.
-struct Whole<R> {
-    reader: R,
-    left: u64,
-}
-
-impl<R: Read> Read for Whole<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let room = self.left.min(buffer.len() as u64) as usize;
-        let n = self.reader.read(&mut buffer[..room])?;
-        if n == 0 && room > 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        self.left -= n as u64;
-        Ok(n)
-    }
+    Ok((found, None))
 }

@@ -62,7 +62,7 @@ pub enum Foreign {
     Smtx,
     /// Text of GNU Octave.
     Octave,
-    /// Entries below a size line, without a Matrix Market banner.
+    /// Entries below a size line, without a Matrix Market banner, perhaps below a line of words.
     NoBanner,
     /// 7-Zip, RAR, LZ4, LZMA or compress.
     Packed(&'static str),
@@ -343,9 +343,10 @@ fn of_numbers(lines: &[&str]) -> Option<Foreign> {
     let (first, rest) = lines.split_first()?;
     let is_number = |word: &str| word.parse::<f64>().is_ok();
     let are_numbers = |line: &&str| line.split_whitespace().all(is_number);
-    // Fields of a table: numbers, from the second line on at the latest.
-    let (separator, table) =
-        if first.contains(';') { (';', Foreign::Semicolons) } else { (',', Foreign::Csv) };
+    // Fields of a table: numbers, from the second line on at the latest. Semicolons separate them if both lines have as many.
+    let parts = |line: &str| line.split(';').count();
+    let by_semicolons = parts(first) > 1 && rest.first().is_none_or(|line| parts(line) == parts(first));
+    let (separator, table) = if by_semicolons { (';', Foreign::Semicolons) } else { (',', Foreign::Csv) };
     let fields = |line: &str| {
         line.split(separator).map(|field| field.trim().trim_matches('"').to_owned()).collect::<Vec<_>>()
     };
@@ -369,7 +370,9 @@ fn of_numbers(lines: &[&str]) -> Option<Foreign> {
         return Some(Foreign::LibSvm);
     }
     if are_below_heading(first, rest) {
-        return Some(Foreign::EdgesBelowHeading);
+        // What begins with a size line is no list of edges.
+        let below = of_numbers(rest).filter(|below| *below == Foreign::NoBanner);
+        return below.or(Some(Foreign::EdgesBelowHeading));
     }
     if rest.is_empty() || !lines.iter().all(are_numbers) {
         return None;
@@ -435,11 +438,14 @@ mod tests {
             (b"row,col,value\n0,1,2.5\n", Foreign::Csv),
             (b"row;col;value\n0;1;2.5\n", Foreign::Semicolons),
             (b"0;1;2,5\n1;1;3\n", Foreign::Semicolons),
+            (b"from,to;value\n0,1\n1,1\n", Foreign::Csv),
             (b"3, 4, 5\n0 2 3 5\n0 1 1 0 3\n", Foreign::Smtx),
             (b"3,4,0\n0 0 0 0\n\n", Foreign::Smtx),
             (b"3,4,5\n0,1,2\n", Foreign::Csv),
             (b"# Created by Octave 8.4\n# name: A\n", Foreign::Octave),
             (b"3 3 2\n1 1 4.0\n2 1 -1\n", Foreign::NoBanner),
+            (b"i j v\n3 3 2\n1 1 4.0\n2 1 -1\n", Foreign::NoBanner),
+            (b"i j v\n3 3 1\n1 1 4.0\n2 1 -1\n", Foreign::EdgesBelowHeading),
             (b"7z\xbc\xaf\x27\x1c", Foreign::Packed("7-Zip")),
             // A cycle, in which each line has as many numbers as an edge.
             (b"4 4\n2 4\n1 3\n2 4\n1 3\n", Foreign::Metis),
@@ -485,6 +491,7 @@ mod tests {
             ("0;1;2.5\n1;1;3\n", "delimiter=';'"),
             ("3, 4, 5\n0 2 3 5\n0 1 1 0 3\n", "shape=(m, n)"),
             ("src dst\n0 1\n", "next(lines)"),
+            ("i j v\n2 2 1\n1 1 4.0\n", "grep '^[[:space:]]*[-+.0-9%#]' A.txt"),
         ] {
             let format = Foreign::of_bytes(text.as_bytes()).unwrap();
             assert!(format.conversion().contains(expected), "{format}: {expected}");

@@ -103,18 +103,9 @@ impl<R: Read> Members<R> {
     /// # Errors
     /// Those of the reader; an end within them.
     pub(super) fn head(&mut self, most: usize) -> io::Result<Vec<u8>> {
-        let wanted = self.content.min(most as u64);
         let mut head = Vec::new();
-        if (self.reader.by_ref().take(wanted).read_to_end(&mut head)? as u64) < wanted {
-            return Err(ErrorKind::UnexpectedEof.into());
-        }
-        (self.before_header, self.content) = (self.before_header - wanted, self.content - wanted);
+        self.take(most as u64).read_to_end(&mut head)?;
         Ok(head)
-    }
-
-    /// Bytes behind the header of the last member: its content, and more.
-    pub(super) fn into_content(self) -> R {
-        self.reader
     }
 
     fn pax(&mut self, size: u64, records: &mut Records) -> io::Result<()> {
@@ -156,6 +147,19 @@ impl<R: Read> Members<R> {
     fn skip(&mut self, bytes: u64) -> io::Result<()> {
         let skipped = io::copy(&mut self.reader.by_ref().take(bytes), &mut io::sink())?;
         if skipped < bytes { Err(ErrorKind::UnexpectedEof.into()) } else { Ok(()) }
+    }
+}
+
+/// The content of the last member, whose early end is an error.
+impl<R: Read> Read for Members<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let room = self.content.min(buffer.len() as u64) as usize;
+        let n = self.reader.read(&mut buffer[..room])?;
+        if n == 0 && room > 0 {
+            return Err(ErrorKind::UnexpectedEof.into());
+        }
+        (self.before_header, self.content) = (self.before_header - n as u64, self.content - n as u64);
+        Ok(n)
     }
 }
 
@@ -248,10 +252,22 @@ mod tests {
         ];
         assert_eq!(members(&archive).unwrap(), expected, "without an end");
         assert_eq!(members(&[archive, vec![0; 1024]].concat()).unwrap(), expected);
-        let archive = member(EntryType::Regular, "a", b"text");
-        let mut one = Members::new(&archive[..]);
-        one.next().unwrap().unwrap();
-        assert_eq!(one.into_content()[..4], *b"text");
+    }
+
+    #[test]
+    fn a_content_ends_with_its_member_and_the_next_one_is_behind_it() {
+        let archive =
+            [member(EntryType::Regular, "a", b"text"), member(EntryType::Regular, "b", &[])].concat();
+        let mut members = Members::new(&archive[..]);
+        members.next().unwrap().unwrap();
+        assert_eq!(members.head(1).unwrap(), b"t");
+        let mut rest = String::new();
+        members.read_to_string(&mut rest).unwrap();
+        assert_eq!(rest, "ext");
+        assert_eq!(members.next().unwrap(), Some(file("b", 0)));
+        let mut cut_off = Members::new(&archive[..514]);
+        cut_off.next().unwrap().unwrap();
+        assert_eq!(cut_off.read_to_string(&mut rest).unwrap_err().kind(), ErrorKind::UnexpectedEof);
     }
 
     #[test]

@@ -100,6 +100,24 @@ fn the_matrix_of_an_archive_is_the_member_with_its_name() {
 }
 
 #[test]
+fn what_lies_beside_the_matrix_of_an_archive_is_told_of_a_tar_as_of_a_zip() {
+    let members = [("m/m_b.mtx", OTHER), ("m/m.mtx", SMALL), ("m/m_x.mtx", OTHER), ("z/z.mtx", SMALL)];
+    let said = |name: &str, bytes: &[u8]| {
+        let Loaded { matrix, remarks, .. } = read(name, bytes).unwrap();
+        assert_eq!(matrix, plain(SMALL), "{name}");
+        remarks.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let expected =
+        "m/m.mtx is read, passed over: m/m_b.mtx (a vector), m/m_x.mtx (a vector), z/z.mtx (another matrix)";
+    let archive = tar(&members);
+    assert_eq!(said("m.zip", &zip(&members.map(|(name, text)| (name, text.as_bytes())))), [expected]);
+    assert_eq!(said("m.tar", &archive), [expected]);
+    assert_eq!(said("m.tar.gz", &gzip(&archive)), [expected]);
+    // What is cut off behind the matrix is not missed: two members of two blocks each, and a part of a header.
+    assert_eq!(said("m.tar", &archive[..2148]), ["m/m.mtx is read, passed over: m/m_b.mtx (a vector)"]);
+}
+
+#[test]
 fn an_archive_without_a_matrix_or_cut_off_is_an_error() {
     let bytes = gzip(&tar(&[("a/readme.txt", "hello")]));
     assert_eq!(error("a.tar.gz", &bytes), "a.tar.gz: the archive holds no matrix file that is stored whole");

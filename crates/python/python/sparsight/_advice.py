@@ -228,7 +228,7 @@ class Advice:
 
         y changes by at most ``relative_error`` times ``abs(A) @ abs(x)`` in each row; ``changed`` values change, ``below_normal`` of
         them below the range in which float32 has all its digits, and ``too_large`` are beyond it: if there are any, nothing in
-        mixed precision is ranked.
+        mixed precision is ranked, and ``relative_error`` is None.
         """
         return self.to_dict().get("narrowing")
 

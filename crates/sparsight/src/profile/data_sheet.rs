@@ -183,6 +183,7 @@ fn reference_of(name: &str, refused: impl Fn(String, String) -> Error) -> Result
     let reference = Profile::with_models(name).map_err(|error| match error {
         Error::NoProfile { shipped, .. } => wrong(format!("there is no such profile (shipped: {shipped})")),
         Error::OtherVendor { vendor, .. } => wrong(format!("there is no profile of a GPU of {vendor}")),
+        Error::Lacking { .. } => wrong(error.to_string()),
         other => other,
     })?;
     if reference.device.facts.kind.is_gpu() {
@@ -404,6 +405,9 @@ mod tests {
         fs::create_dir(folder.path().join("models")).unwrap();
         folder.write_document("models/index.json", &reference.models.index).unwrap();
         let processor = folder.path().display().to_string();
+        let unfitted = dir.path().join("unfitted").display().to_string();
+        ProfileFolder::create(Path::new(&unfitted)).unwrap().write_device(&device).unwrap();
+        let lacks = format!("the profile {unfitted} holds no fitted models");
         for (name, why) in [
             ("nope", "there is no such profile (shipped: nvidia-h200, nvidia-h100)"),
             ("", "there is no such profile"),
@@ -411,6 +415,7 @@ mod tests {
             ("NVIDIA H200", "there is no such profile"),
             ("mi300x", "there is no profile of a GPU of AMD"),
             (processor.as_str(), "that is the profile of a processor"),
+            (unfitted.as_str(), lacks.as_str()),
         ] {
             let error = loaded(&format!("{SHEET}reference = \"{name}\"\n")).unwrap_err();
             let said = error.to_string();

@@ -250,7 +250,7 @@ impl Profile {
         let missing = match device {
             Some(device) if device.provenance.source.is_some() => Missing::OfElsewhere,
             _ if folder.has_benchmark() => Missing::Fit,
-            // To a processor nothing is carried over from a GPU.
+            // Of a calibration that did not end. To a processor nothing is carried over from a GPU.
             Some(device) if device.grid == GridName::Quick && device.facts.kind.is_gpu() => {
                 Missing::ModelsOfQuick
             }

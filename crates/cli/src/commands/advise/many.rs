@@ -152,6 +152,7 @@ fn print(
         out.line(format_args!("\nWorth from so many products on, against {}.", names.join(" or ")))?;
     }
     let lost = answer.matrices.iter().filter_map(|one| one.narrowing.as_ref());
+    let lost = lost.filter(|lost| lost.too_large == 0);
     let most = lost.map(|lost| lost.relative_error).reduce(f64::max);
     if let Some(most) = most {
         out.line(format_args!(

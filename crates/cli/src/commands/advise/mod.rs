@@ -158,7 +158,7 @@ impl Advise {
 
     fn run_as<T: Scalar>(&self, context: &Context) -> Result<Exit, Failure> {
         let mut sources = MatrixSource::batch(&self.paths, &context.printer)?;
-        output_file::check(self.report.as_deref(), ("the page", "--report"), self.profile.inputs(&sources))?;
+        output_file::check(self.report.as_deref(), ("the page", "--report"), &self.profile.inputs(&sources))?;
         let profile = self.profile.resolve(context, T::DTYPE)?;
         if self.gpus.asked() {
             return match sources.as_slice() {
@@ -292,8 +292,10 @@ impl Advise {
         context: &Context,
     ) -> Result<(Csr<T>, Told), Failure> {
         let are_values_needed = self.verify || self.verify_all || self.values.asked();
-        if are_values_needed {
-            return Ok((source.load(context)?, Told { has_values: true, ..Told::default() }));
+        // With --csv there are no reasons, for which the rest is told.
+        if are_values_needed || self.csv.csv {
+            let told = Told { has_values: are_values_needed, ..Told::default() };
+            return Ok((self.load(source, context)?, told));
         }
         source.load_told(context)
     }

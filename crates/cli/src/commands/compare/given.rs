@@ -33,10 +33,12 @@ impl Given {
 impl FromStr for Given {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("'{text}' is no device with a number above 0 such as nvidia-h200=700");
+        let wrong =
+            || format!("'{text}' is no device with a number from 1e-100 to 1e100 such as nvidia-h200=700");
         let (device, number) = text.rsplit_once('=').ok_or_else(wrong)?;
         let number: f64 = number.parse().map_err(|_| wrong())?;
-        if !number.is_finite() || number <= 0.0 {
+        // What is divided by it, and quotients of that, stay finite.
+        if !(1e-100..=1e100).contains(&number) {
             return Err(wrong());
         }
         Ok(Self { device: device.parse()?, number })
@@ -86,11 +88,11 @@ mod tests {
     use sparsight::calibrate::CalibrationTarget;
 
     #[test]
-    fn a_number_is_given_for_a_device_and_is_above_0() {
+    fn a_number_is_given_for_a_device_and_gives_finite_quotients() {
         let given: Given = "nvidia-h200=30000".parse().unwrap();
         assert_eq!(given, Given { device: "nvidia-h200".parse().unwrap(), number: 30000.0 });
         assert_eq!("cuda=7e2".parse::<Given>().unwrap().device, DeviceName::Here(CalibrationTarget::Gpu(0)));
-        for wrong in ["nvidia-h200", "a=", "a=0", "a=-1", "a=inf", "a=much"] {
+        for wrong in ["nvidia-h200", "a=", "a=0", "a=-1", "a=inf", "a=nan", "a=1e-320", "a=1e300", "a=much"] {
             assert!(wrong.parse::<Given>().is_err(), "{wrong}");
         }
     }

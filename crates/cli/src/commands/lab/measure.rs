@@ -8,7 +8,7 @@ use crate::failure::{Exit, Failure};
 use crate::matrix_source::{MatrixSource, matrices};
 use crate::profiling;
 use crate::shard::Shard;
-use crate::text::{counted, matrices, shown};
+use crate::text::{counted, matrices};
 use crate::values::ValuesFlag;
 use rayon::prelude::*;
 use sparsight::bench::{Bench, Noise};
@@ -71,14 +71,16 @@ impl Task {
 }
 
 impl Measure {
-    /// Remaining work of this shard.
+    /// Remaining work of this shard. Of several files with one name in records the first counts.
     fn plan(
         &self,
         sources: Vec<MatrixSource>,
         (dtypes, candidates): (&[Dtype], &[Candidate]),
         corpus: &Journal<CorpusRecord>,
         counts: &mut MeasureAnswer,
+        context: &Context,
     ) -> Vec<Task> {
+        let mut files = HashSet::new();
         let mut known: HashMap<String, HashSet<Candidate>> = HashMap::new();
         for record in corpus.records() {
             known.entry(record.matrix.clone()).or_default().extend(record.results.iter().map(|m| m.id));
@@ -88,6 +90,10 @@ impl Measure {
             let name = source.record_name();
             if self.shard.is_some_and(|shard| !shard.holds(&name)) {
                 counts.elsewhere += 1;
+                continue;
+            }
+            if matches!(source, MatrixSource::File(_)) && !files.insert(name.clone()) {
+                pass_over(&name, "another file before it has this folder and name", counts, context);
                 continue;
             }
             let known = known.entry(name.clone()).or_default();
@@ -140,7 +146,7 @@ impl Measure {
             candidates.extend(self.kernels.candidates(device.facts().kind, dtype)?);
         }
         let candidates = runnable::<f64>(&device, candidates, context)?;
-        let mut tasks = self.plan(sources, (&dtypes, &candidates), &corpus, &mut counts);
+        let mut tasks = self.plan(sources, (&dtypes, &candidates), &corpus, &mut counts, context);
         if self.budget.is_some() {
             tasks.sort_by_key(Task::work);
             tasks = of_all_sizes(tasks);
@@ -160,12 +166,15 @@ impl Measure {
             let Task { source, name, missing } = task;
             let Some(matrix) = load(&source, &name, &mut counts, context)? else { continue };
             let features = Features::of(&matrix);
+            if is_another((&name, &features), corpus.records(), &mut counts, context) {
+                continue;
+            }
             for (dtype, candidates) in missing {
                 if dtype.of_values() == Dtype::F32
                     && matrix.values().par_iter().any(|&v| !(v as f32).is_finite())
                 {
                     let why = "values beyond the range of f32".to_owned();
-                    context.printer.warning(format_args!("skipped in {dtype}: {name}: {why}"));
+                    context.printer.skipped(&format!("{name} in {dtype}: {why}"));
                     counts.unreadable.push(UnreadableMatrix { matrix: name.clone(), why });
                     continue;
                 }
@@ -212,6 +221,9 @@ impl Measure {
             };
             let Some(matrix) = load(&source, &name, &mut counts, context)? else { continue };
             let features = Features::of(&matrix);
+            if is_another((&name, &features), &records, &mut counts, context) {
+                continue;
+            }
             for record in records {
                 if record.features == features {
                     counts.skipped += 1;
@@ -270,12 +282,6 @@ impl Measure {
                 .printer
                 .line(format_args!("{left} left, as the {budget} were spent; the same command continues"))?;
         }
-        // Otherwise each was named when it was skipped.
-        if context.printer.is_quiet() {
-            for UnreadableMatrix { matrix, why } in &counts.unreadable {
-                context.printer.line(format_args!("unreadable: {}: {}", shown(matrix), shown(why)))?;
-            }
-        }
         context.printer.line(format_args!(
             "`sparsight lab fit {0}` fits the models, `sparsight lab evaluate {0}` shows their errors",
             self.output.display()
@@ -298,12 +304,36 @@ fn load(
     match source.load::<f64>(context) {
         Ok(matrix) => Ok(Some(matrix)),
         Err(Failure::Reported { message, .. }) => {
-            context.printer.warning(format_args!("skipped: {message}"));
+            context.printer.skipped(&message);
             counts.unreadable.push(UnreadableMatrix { matrix: name.to_owned(), why: message });
             Ok(None)
         }
         Err(other) => Err(other),
     }
+}
+
+/// Returns whether the matrix called `name` is another one than that of the records with this name, of which a warning is given: its
+/// times and theirs would be taken for those of one.
+fn is_another(
+    (name, features): (&str, &Features),
+    records: &[CorpusRecord],
+    counts: &mut MeasureAnswer,
+    context: &Context,
+) -> bool {
+    let size = |f: &Features| (f.nrows, f.ncols, f.nnz);
+    let another = |record: &&CorpusRecord| record.matrix == name && size(&record.features) != size(features);
+    let Some(record) = records.iter().find(another) else { return false };
+    let (nrows, ncols, nnz) = size(&record.features);
+    let nnz = counted(nnz, "non-zero");
+    let why = format!("the folder holds another matrix of this name, {nrows} x {ncols} with {nnz}");
+    pass_over(name, &why, counts, context);
+    true
+}
+
+/// Warns of a matrix that is not measured, and counts it.
+fn pass_over(name: &str, why: &str, counts: &mut MeasureAnswer, context: &Context) {
+    context.printer.skipped(&format!("{name}: {why}"));
+    counts.unreadable.push(UnreadableMatrix { matrix: name.to_owned(), why: why.to_owned() });
 }
 
 /// Warns of each candidate that failed; returns whether any did.

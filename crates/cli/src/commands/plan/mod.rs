@@ -149,7 +149,7 @@ impl Plan {
 
     fn run_as<T: Scalar>(&self, context: &Context) -> Result<Exit, Failure> {
         let mut sources = self.order.of_all(MatrixSource::batch(&self.paths, &context.printer)?);
-        output_file::check(self.report.as_deref(), ("the page", "--report"), self.profile.inputs(&sources))?;
+        output_file::check(self.report.as_deref(), ("the page", "--report"), &self.profile.inputs(&sources))?;
         if self.transpose {
             sources = sources.into_iter().flat_map(|a| [a.clone(), a.transposed()]).collect();
         }
@@ -170,7 +170,9 @@ impl Plan {
         };
         let profile = self.profile.at_hand(profile, run.as_ref().map(|run| &run.device), context);
         let mut matrices = Vec::new();
-        let load = |source: &MatrixSource| source.load::<T>(context);
+        let load = |source: &MatrixSource| {
+            if self.run || is_mixed { source.load::<T>(context) } else { source.load_places(context) }
+        };
         let mut looked = one_by_one(&sources, "planning", context, load, |at, matrix| {
             let structure = is_drawn.then(|| Structure::of(&matrix));
             let narrowing = is_mixed.then(|| Narrowing::of(&matrix));

@@ -118,8 +118,8 @@ impl Foreign {
                 "in Octave: addpath mmio; mmwrite('A.mtx', A), or save('-v7', 'A.mat', 'A') and scipy.io.loadmat"
             }
             Self::NoBanner => {
-                "put the banner in front (pattern in place of real if there are no values):\n    \
-                 (echo '%%MatrixMarket matrix coordinate real general'; cat A.txt) > A.mtx"
+                "put the banner in front, in place of a heading (pattern in place of real if there are no values):\n    \
+                 (echo '%%MatrixMarket matrix coordinate real general'; grep '^[[:space:]]*[-+.0-9%#]' A.txt) > A.mtx"
             }
             Self::Packed(_) => "unpack it first; .gz, .xz, .bz2, .zst, .zip and .tar are read as they are",
         }
