@@ -59,7 +59,8 @@ impl fmt::Debug for Family {
     }
 }
 
-/// Work of warps on a matrix, in steps: a step takes each thread of a warp to the next entry of its row.
+/// Work of warps on a matrix, in steps: a step takes each thread of a warp to the next entry of its row. Where warps add to y by atomics it
+/// is in additions, for which they wait as for the slowest.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WarpWork {
     /// Steps of the warp that works longest.

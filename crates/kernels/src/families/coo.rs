@@ -13,9 +13,9 @@ use super::{CUDA_CLEAR, CUDA_OVERLAP, CUDA_STREAM, cuda};
 use crate::Knobs;
 use crate::cpu::rows::ITEMS_PER_ROW;
 use crate::cpu::{Carry, CpuProducts, CpuTask, in_tiles};
-use crate::family::{Elsewhere, Family, Run, StripRule};
+use crate::family::{Elsewhere, Family, Run, StripRule, WarpWork};
 use crate::recipe::{LaunchStep, Recipe, Teams};
-use sparsight_matrix::{Coo, Format, Knob, Scalar};
+use sparsight_matrix::{Coo, Features, Format, Knob, Scalar, TeamBlocks};
 use std::ops::Range;
 
 /// A warp per run of non-zeros of COO: 128 of them, with `i` fewer, which gives a small matrix to more warps.
@@ -31,6 +31,8 @@ pub(super) static FAMILY: Family = Family {
     on_cpu: |[items, ..]| items == 0,
     run: |_| Run::Launches(&RECIPE),
     cpu: Some(CpuProducts { f32: product, f64: product }),
+    // In steps all warps work alike; what they wait for is each other's additions to y.
+    warp_work: |knobs, _, f| Some(additions(items(knobs), f)),
     strip_rule: StripRule::Coo,
     elsewhere: &[Elsewhere { library: "CUSP", name: "spmv_coo_flat" }],
     ..Family::BY_NON_ZEROS
@@ -49,6 +51,33 @@ pub(super) const ADD: LaunchStep = LaunchStep {
     may_overlap: true,
     ..LaunchStep::BASE
 };
+
+/// Rows of y in one line of 128 bytes, in f32. Additions to one line are done one after another, whichever of its rows they are for.
+const LINE: f64 = 32.0;
+
+/// Warps at work at once, as many as an H100 or H200 holds: 64 on each of 132 multiprocessors, rounded.
+const AT_ONCE: f64 = 8192.0;
+
+/// Additions to y by atomics, in place of steps. A row of more than two runs is added to by each of them. `longest`: those to the line
+/// that gets most; `heaviest`: all, shared out over the lines that the warps at work add to at once, rows being as long as that of the
+/// average entry. Measured on an H100: 1.6 to 1.9 ns each, in f32 and f64, where nothing else takes as long.
+fn additions(items: u32, f: &Features) -> WarpWork {
+    /// Place of a team of 32, and of the thread block that gives one to each row of a line.
+    const TEAM: usize = 5;
+    const BLOCK: usize = TeamBlocks::BLOCKS.len() - 1;
+    let (nnz, mean, run) = (f.nnz as f64, f.row_mean(), f64::from(32 * items));
+    let of_line = f.team_blocks.map_or(0.0, |blocks| blocks.heaviest[TEAM][BLOCK] as f64 / f64::from(items));
+    let short = f.shares_of_rows().filter(|(_, length)| *length <= 2.0 * run);
+    let in_short = short.map(|(share, length)| share * length).sum::<f64>() * f.nrows as f64;
+    let of_average_entry = (mean + f.row_std * f.row_std / mean.max(1.0)).max(1.0);
+    let lines = 1.0 + AT_ONCE * run / of_average_entry / LINE;
+    WarpWork {
+        longest: of_line.max(f.row_max as f64 / run),
+        heaviest: (nnz - in_short).max(0.0) / run / lines,
+        steps: 0.0,
+        kept: 0.0,
+    }
+}
 
 static RECIPE: Recipe = Recipe {
     sources: &[CUDA_STREAM, CUDA_OVERLAP, CUDA_CLEAR, CUDA_COO],
@@ -171,5 +200,27 @@ impl<T: Scalar> Runs<'_, T> {
         }
         finish(row, sum);
         carry
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sparsight_matrix::RowLengths;
+
+    #[test]
+    fn rows_of_more_than_two_runs_are_added_to_one_line_after_another() {
+        // 1,024 rows of 256: 8 runs of 32 each, of 8,192 at once on 32 lines and the one that is begun.
+        let f = Features::from_row_lengths(&RowLengths::from_counts([(256, 1024)]), 4096, 0, 0.0);
+        let [one, four] = [1, 4].map(|items| additions(items, &f));
+        assert!((one.longest - 8.0).abs() < 1e-12 && (one.heaviest - 8192.0 / 33.0).abs() < 1e-9, "{one:?}");
+        // In runs of 128 no row has a third.
+        assert!((four.longest - 2.0).abs() < 1e-12 && four.heaviest.abs() < 1e-9, "{four:?}");
+        // A line of 32 rows, all of which add to it: 32 rows of 8 steps.
+        let mut blocks = TeamBlocks::default();
+        blocks.heaviest[5][4] = 256;
+        let f = Features { team_blocks: Some(blocks), ..f };
+        assert!((additions(1, &f).longest - 256.0).abs() < 1e-12);
+        assert_eq!(additions(1, &Features::default()).heaviest.to_bits(), 0.0_f64.to_bits());
     }
 }

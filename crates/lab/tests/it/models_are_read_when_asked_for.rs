@@ -75,7 +75,7 @@ fn an_index_of_another_version_fails_at_once_and_a_model_on_first_use() {
     let profile = changed(&other).unwrap();
     assert!(advise(&profile, Some(ModelName::Strip)).is_ok());
     let error = advise(&profile, Some(ModelName::Boosting)).unwrap_err();
-    assert!(matches!(error, Error::Schema { expected: "sparsight/boosting/12", .. }), "{error}");
+    assert!(matches!(error, Error::Schema { expected: "sparsight/boosting/13", .. }), "{error}");
 }
 
 #[test]

@@ -200,6 +200,16 @@ impl Features {
     pub fn row_mean(&self) -> f64 {
         if self.nrows == 0 { 0.0 } else { self.nnz as f64 / self.nrows as f64 }
     }
+
+    /// The quantiles of the row lengths, each with the share of the rows that it stands for: those between the middles to its neighbours.
+    pub fn shares_of_rows(&self) -> impl Iterator<Item = (f64, f64)> {
+        let q = Self::QUANTILES;
+        self.row_quantiles.into_iter().enumerate().map(move |(at, length)| {
+            let from = if at == 0 { 0.0 } else { f64::midpoint(q[at - 1], q[at]) };
+            let to = if at + 1 == q.len() { 1.0 } else { f64::midpoint(q[at], q[at + 1]) };
+            (to - from, length as f64)
+        })
+    }
 }
 
 /// Sizes of the padded formats, known before a byte is converted: stored entries of each shape of SELL-C-sigma, and the parts of each

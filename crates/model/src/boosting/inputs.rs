@@ -301,17 +301,12 @@ fn knobs(kernel: Kernel) -> [Quantity; KNOB_INPUTS] {
     kernel.knobs().map(|knob| value(u64::from(knob)))
 }
 
-/// Share of the threads given to a row that find a non-zero there, over all steps, from the quantiles: each stands for
-/// the rows between the middles to its neighbours.
+/// Share of the threads given to a row that find a non-zero there, over all steps, from the quantiles.
 fn threads_used(f: &Features, threads: f64) -> f64 {
-    let q = Features::QUANTILES;
     let (mut used, mut given) = (0.0, 0.0);
-    for (at, &length) in f.row_quantiles.iter().enumerate() {
-        let from = if at == 0 { 0.0 } else { f64::midpoint(q[at - 1], q[at]) };
-        let to = if at + 1 == q.len() { 1.0 } else { f64::midpoint(q[at], q[at + 1]) };
-        let length = length as f64;
-        used += (to - from) * length;
-        given += (to - from) * (length / threads).ceil() * threads;
+    for (share, length) in f.shares_of_rows() {
+        used += share * length;
+        given += share * (length / threads).ceil() * threads;
     }
     if given > 0.0 { used / given } else { 0.0 }
 }

@@ -168,7 +168,7 @@ impl Prepared<'_> {
 
 impl Learner for Boosting {
     const NAME: &'static str = "boosting";
-    const FORMAT: &'static str = "sparsight/boosting/12";
+    const FORMAT: &'static str = "sparsight/boosting/13";
 
     fn inputs() -> Vec<String> {
         INPUTS.iter().map(|(name, _)| (*name).to_owned()).collect()

@@ -105,7 +105,7 @@ fn a_stored_model_reads_back_bit_for_bit_and_damage_is_refused() {
     let (text, body) = model.split();
     let json = serde_json::to_string(&text).unwrap();
     let refused = |from: &str, to: &str| refused_with::<BoostingModel>(&json, from, to);
-    let error = refused("sparsight/boosting/12", "sparsight/boosting/9");
+    let error = refused("sparsight/boosting/13", "sparsight/boosting/9");
     assert!(error.contains("format 'sparsight/boosting/9'") && error.contains("fit it again"), "{error}");
     let error = refused(": block,", ": blocks,");
     assert!(error.contains("other inputs"), "{error}");

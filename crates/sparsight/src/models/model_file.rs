@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! {"schema":"sparsight/model/1","model":"boosting","body":1523582}      what this is, and how many bytes follow the text
-//! {"format":"sparsight/boosting/12: block, ...","matrices":798, ...}     the model without its trees and network
+//! {"format":"sparsight/boosting/13: block, ...","matrices":798, ...}     the model without its trees and network
 //! ...                                                                   these
 //! ```
 //! The checksum over all of it is the one that gzip puts at the end, and that the index knows.
