@@ -9,6 +9,7 @@
 //! ```
 //! Blocks begin at multiples of their size, in rows and in columns.
 
+use crate::moved_rows::{self, FARTHEST_ABOVE, PART};
 use crate::{Limits, Pattern, mix};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -90,19 +91,22 @@ impl BlockCounter {
     }
 
     /// Adds neighbouring rows of the matrix that it was made for, which begin with a multiple of [`BLOCK_COUNT_ROWS`] and end so or
-    /// with the matrix.
-    pub(crate) fn add(&self, a: Pattern<'_>, rows: Range<usize>) {
+    /// with the matrix; `steps` says what [`moved_rows`](crate::moved_rows::steps) found.
+    pub(crate) fn add(&self, a: Pattern<'_>, rows: Range<usize>, steps: &[Option<usize>]) {
         if a.row_ptr[rows.start] == a.row_ptr[rows.end] {
             return;
         }
-        let found = |at: usize| self.found[at][0].load(Relaxed);
-        let open = std::array::from_fn(|at| self.fits[at] && found(at) <= self.most[at]);
-        if open != [false; 4] {
-            let counts = of_rows(a, rows, open, &mut Union::default());
-            for ([blocks, stored, longest], count) in self.found.iter().zip(counts) {
-                blocks.fetch_add(count.blocks, Relaxed);
-                stored.fetch_add(count.stored, Relaxed);
-                longest.fetch_max(count.longest, Relaxed);
+        let mut union = Union::default();
+        for (at, side) in BLOCK_SIDES.into_iter().enumerate() {
+            let [blocks, stored, longest] = &self.found[at];
+            let is_open = || self.fits[at] && blocks.load(Relaxed) <= self.most[at];
+            if is_open() {
+                for_each_slice((a, side, self.most[at]), rows.clone(), steps, &mut union, |slice| {
+                    blocks.fetch_add(slice.blocks, Relaxed);
+                    stored.fetch_add(slice.stored, Relaxed);
+                    longest.fetch_max(slice.longest, Relaxed);
+                    is_open()
+                });
             }
         }
     }
@@ -130,7 +134,10 @@ pub(crate) fn block_count(a: Pattern<'_>, side: u32) -> BlockCount {
     let at = at.expect("blocks of that size are in the catalogue");
     let mut counter = BlockCounter::for_matrix(a);
     counter.fits = std::array::from_fn(|other| other == at && counter.fits[at]);
-    (0..tasks(a)).into_par_iter().for_each(|task| counter.add(a, rows(a, task)));
+    (0..tasks(a)).into_par_iter().for_each(|task| {
+        let rows = rows(a, task);
+        counter.add(a, rows.clone(), &moved_rows::steps(a, rows));
+    });
     counter.counts()[at]
 }
 
@@ -166,9 +173,17 @@ fn looked_at(a: Pattern<'_>, wanted: [bool; 4]) -> [bool; 4] {
         group * LOOK_ROWS..(group + 1) * LOOK_ROWS
     };
     let groups = (0..looks(a)).into_par_iter().map(group);
-    let look = groups.map_init(Union::default, |union, rows| Look {
-        nnz: a.row_ptr[rows.end] - a.row_ptr[rows.start],
-        blocks: of_rows(a, rows, wanted, union).map(|count| count.blocks),
+    let look = groups.map_init(Union::default, |union, rows| {
+        let mut blocks = [0; 4];
+        for ((blocks, side), _) in
+            blocks.iter_mut().zip(BLOCK_SIDES).zip(wanted).filter(|(_, wanted)| *wanted)
+        {
+            for_each_slice((a, side, u64::MAX), rows.clone(), &[], union, |slice| {
+                *blocks += slice.blocks;
+                true
+            });
+        }
+        Look { nnz: a.row_ptr[rows.end] - a.row_ptr[rows.start], blocks }
     });
     let Look { nnz, blocks } = look.reduce(Look::default, Look::merge);
     let most = BLOCK_SIDES.map(|side| BlockCount::most(nnz, side));
@@ -189,25 +204,51 @@ impl Look {
     }
 }
 
-/// The blocks of some rows that begin with a row of blocks (for `stored` with a slice), of those sizes that are `wanted`, while the
-/// rows are in the cache.
-fn of_rows(a: Pattern<'_>, rows: Range<usize>, wanted: [bool; 4], union: &mut Union) -> [BlockCount; 4] {
-    let mut counts = [BlockCount::default(); 4];
-    for ((count, side), _) in counts.iter_mut().zip(BLOCK_SIDES).zip(wanted).filter(|(_, wanted)| *wanted) {
-        let side_of = side as usize;
-        for first in rows.clone().step_by(SLICE * side_of) {
-            let mut longest = 0;
-            for start in (first..(first + SLICE * side_of).min(rows.end)).step_by(side_of) {
-                let length = union.length(a, side, start..(start + side_of).min(rows.end));
-                count.blocks += length;
-                longest = longest.max(length);
+/// Calls `see` with the blocks of each slice of some rows, which begin with a row of blocks (for `stored` with a slice), until it returns
+/// false; of a slice with more than `most` only with so many that it is clear.
+fn for_each_slice(
+    (a, side, most): (Pattern<'_>, u32, u64),
+    rows: Range<usize>,
+    steps: &[Option<usize>],
+    union: &mut Union,
+    mut see: impl FnMut(BlockCount) -> bool,
+) {
+    let side_of = side as usize;
+    let mut lengths = Vec::with_capacity(rows.len().div_ceil(side_of));
+    for first in rows.clone().step_by(SLICE * side_of) {
+        let mut slice = BlockCount::default();
+        for start in (first..(first + SLICE * side_of).min(rows.end)).step_by(side_of) {
+            let of = start..(start + side_of).min(rows.end);
+            let above = moved_from(&rows, &of, side_of, steps).map(|above| lengths[above]);
+            let length = above.unwrap_or_else(|| union.length(a, side, of));
+            lengths.push(length);
+            slice.blocks += length;
+            slice.longest = slice.longest.max(length);
+            if slice.blocks > most {
+                break;
             }
-            count.stored += SLICE as u64 * longest;
-            count.longest = count.longest.max(longest);
+        }
+        slice.stored = SLICE as u64 * slice.longest;
+        if !see(slice) {
+            return;
         }
     }
-    counts
 }
+
+/// The row of blocks above that of these rows, counted within `rows`, of which it is a copy, moved by whole blocks.
+fn moved_from(rows: &Range<usize>, of: &Range<usize>, side: usize, steps: &[Option<usize>]) -> Option<usize> {
+    let step_of = |row: usize| *steps.get((row - rows.start) / PART)?;
+    let step = step_of(of.start)?;
+    // The least multiple of the step that is one of the side.
+    let by = (1..=side).map(|times| times * step).find(|by| by % side == 0)?;
+    let above = of.start.checked_sub(rows.start + by)?;
+    // Each of the rows between is one `step` above it, moved; they are fewer than a part has.
+    let is_moved = [of.start - by + step, of.end - 1].iter().all(|&row| step_of(row) == Some(step));
+    (of.len() == side && is_moved).then_some(above / side)
+}
+
+// Of sides and steps up to 6 no multiple is above 30.
+const _: () = assert!(BLOCK_SIDES[3] == 6 && FARTHEST_ABOVE == 6 && PART == 32);
 
 /// The blocks of one row of blocks: room to unite those of its rows.
 #[derive(Debug, Default)]
@@ -353,6 +394,30 @@ mod tests {
 
     fn matrix(recipe: &str) -> Csr<f32> {
         recipe.parse::<Recipe>().unwrap().generate().unwrap()
+    }
+
+    #[test]
+    fn moved_rows_have_as_many_blocks_as_if_each_were_counted() {
+        for unknowns in 1..=6_u32 {
+            // A line of points, each coupled with its neighbours.
+            let points = 768 / unknowns;
+            let row = |row: u32| {
+                let point = row / unknowns;
+                (point.saturating_sub(1) * unknowns)..((point + 2).min(points) * unknowns)
+            };
+            let rows: Vec<Vec<u32>> = (0..points * unknowns).map(|at| row(at).collect()).collect();
+            let (ptr, cols) = (crate::csr::offsets(rows.iter().map(|row| row.len() as u64)), rows.concat());
+            let values = vec![1.0_f32; cols.len()];
+            let a = Csr::try_new(rows.len(), rows.len(), ptr, cols, values).unwrap();
+            let steps = moved_rows::steps((&a).into(), 0..a.nrows());
+            assert!(steps.contains(&Some(unknowns as usize)), "{steps:?}");
+            let counted = |steps: &[Option<usize>]| {
+                let counter = BlockCounter::for_matrix((&a).into());
+                counter.add((&a).into(), 0..a.nrows(), steps);
+                counter.counts()
+            };
+            assert_eq!(counted(&steps), counted(&[]), "{unknowns} unknowns");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod short;
 
 use crate::Pattern;
 use crate::csr::offsets;
+use crate::moved_rows::distinct;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -130,7 +131,7 @@ const STRIP: usize = 256;
 
 /// Both shapes of the catalogue; a slice of the second consists of `PARTS` slices of the first.
 const SLICES: [usize; 2] = [BroEllShape::ALL[0].slice as usize, BroEllShape::ALL[1].slice as usize];
-const PARTS: usize = SLICES[1] / SLICES[0];
+pub(crate) const PARTS: usize = SLICES[1] / SLICES[0];
 const _: () = assert!(SLICES[1] == PARTS * SLICES[0]);
 
 /// Rows that [`of_block`] looks at: a slice of the largest shape.
@@ -145,26 +146,34 @@ pub(crate) struct Block {
     pub(crate) farthest: u32,
 }
 
-/// Sizes of up to [`BLOCK_ROWS`] rows that begin at a multiple of them. Allocates nothing.
-pub(crate) fn of_block(a: Pattern<'_>, rows: Range<usize>) -> Block {
+/// Sizes of up to [`BLOCK_ROWS`] rows that begin at a multiple of them, of which are known the longest row of each slice of the first shape
+/// and the `steps` of [`moved_rows`](crate::moved_rows::steps). Allocates nothing.
+pub(crate) fn of_block(
+    a: Pattern<'_>,
+    rows: Range<usize>,
+    widths: [usize; PARTS],
+    steps: &[Option<usize>],
+) -> Block {
     let parts = || {
         let starts = rows.clone().step_by(SLICES[0]);
         starts.map(|start| start..(start + SLICES[0]).min(rows.end))
     };
-    let mut widths = [0; PARTS];
-    for (width, part) in widths.iter_mut().zip(parts()) {
-        *width = longest(a, &part);
-    }
     let width = widths.into_iter().max().unwrap_or(0);
     let (mut bits_of_parts, mut bits_of_all, mut farthest) = ([0; PARTS], 0, 0);
     let (mut of_part, mut of_all) = ([0; STRIP], [0; STRIP]);
     for start in (0..width).step_by(STRIP) {
         let of_all = strip_of(&mut of_all, width - start);
         of_all.fill(0);
-        let wide_parts = parts().zip(widths).zip(&mut bits_of_parts).filter(|((_, width), _)| *width > start);
-        for ((part, width), bits) in wide_parts {
+        let wide_parts = parts().zip(steps).zip(widths).zip(&mut bits_of_parts);
+        for (((part, step), width), bits) in wide_parts.filter(|((_, width), _)| *width > start) {
             let of_part = strip_of(&mut of_part, width - start);
-            or_differences(a, part, start, of_part);
+            or_differences(a, distinct(part.clone(), *step), start, of_part);
+            if let (0, Some(_), [first, ..]) = (start, step, &mut *of_part) {
+                // These rows have the same differences behind their first entries.
+                let entries = &a.col_idx[a.row_ptr[part.start] as usize..a.row_ptr[part.end] as usize];
+                *first |=
+                    entries.iter().step_by(width).fold(0, |or, col| or | col.wrapping_sub(BEFORE_FIRST));
+            }
             for (all, or) in of_all.iter_mut().zip(of_part.iter()) {
                 *all |= or;
             }

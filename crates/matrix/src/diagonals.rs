@@ -1,5 +1,6 @@
 //! Diagonals of a matrix that hold a non-zero: counted with the other features, listed for DIA.
 
+use crate::moved_rows::{self, FARTHEST_ABOVE, PART, is_moved};
 use crate::{Limits, Pattern};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -23,10 +24,6 @@ pub(crate) struct DiagonalSet {
     nrows: usize,
 }
 
-/// Number of rows above a row that are compared with it. Chosen: with several unknowns in each point of a grid it
-/// is as many rows above, and there are seldom more.
-const FARTHEST_ABOVE: usize = 6;
-
 /// Rows that a thread looks at in one go.
 const ROWS_PER_TASK: usize = 4096;
 
@@ -43,47 +40,42 @@ impl DiagonalSet {
     pub(crate) fn of(a: Pattern<'_>) -> Self {
         let set = Self::for_matrix(a);
         let tasks = (0..a.nrows).into_par_iter().step_by(ROWS_PER_TASK);
-        tasks.for_each(|start| set.add(a, start..(start + ROWS_PER_TASK).min(a.nrows)));
+        tasks.for_each(|start| {
+            let rows = start..(start + ROWS_PER_TASK).min(a.nrows);
+            set.add(a, rows.clone(), &moved_rows::steps(a, rows));
+        });
         set
     }
 
-    /// Adds the diagonals of neighbouring rows of the matrix that it was made for.
+    /// Adds the diagonals of neighbouring rows of the matrix that it was made for, of which `steps` says what
+    /// [`moved_rows::steps`] found.
     ///
     /// Most rows of a matrix with few diagonals are one of the rows above, moved as far to the right as they stand below: their
-    /// diagonals are those of that row, which is counted where it stands. Rows of one length are compared all at once.
-    pub(crate) fn add(&self, a: Pattern<'_>, rows: Range<usize>) {
-        let ptr = a.row_ptr;
-        let cols = |rows: Range<usize>| &a.col_idx[ptr[rows.start] as usize..ptr[rows.end] as usize];
-        let length = |row: usize| ptr[row + 1] - ptr[row];
-        let is_known = |rows: Range<usize>, step: usize| {
-            rows.start >= step && is_moved(cols(rows.start - step..rows.end - step), cols(rows), step as u32)
-        };
-        let (mut start, mut step) = (rows.start, 1);
-        while start < rows.end && !self.is_over() {
-            let alike = (start + 1..rows.end).take_while(|&row| length(row) == length(start)).count() + 1;
-            let stretch = start..start + alike;
-            let above = start.saturating_sub(step)..start;
-            start = stretch.end;
-            if above.clone().all(|row| length(row) == length(stretch.start))
-                && is_known(stretch.clone(), step)
-            {
+    /// diagonals are those of that row, which is counted where it stands.
+    pub(crate) fn add(&self, a: Pattern<'_>, rows: Range<usize>, steps: &[Option<usize>]) {
+        let mut step = 1;
+        for (start, moved) in rows.clone().step_by(PART).zip(steps) {
+            if self.is_over() {
+                return;
+            }
+            if let Some(moved) = *moved {
+                step = moved;
                 continue;
             }
-            for row in stretch {
-                if is_known(row..row + 1, step) {
-                    continue;
-                }
-                let mut others = (1..=FARTHEST_ABOVE).filter(|&other| other != step);
-                if let Some(found) = others.find(|&other| is_known(row..row + 1, other)) {
+            for row in start..(start + PART).min(rows.end) {
+                let cols = a.row(row);
+                let is_known = |step: usize| row >= step && is_moved(a.row(row - step), cols, step as u32);
+                let others = (1..=FARTHEST_ABOVE).filter(|other| *other != step);
+                if let Some(found) = std::iter::once(step).chain(others).find(|&step| is_known(step)) {
                     step = found;
                     continue;
                 }
                 let first = self.nrows - 1 - row;
-                match cols(row..row + 1) {
-                    all @ [from, .., to] if (to - from) as usize == all.len() - 1 => {
+                match cols {
+                    [from, .., to] if (to - from) as usize == cols.len() - 1 => {
                         self.insert_range(first + *from as usize..first + *to as usize + 1);
                     }
-                    all => all.iter().for_each(|&col| self.insert(first + col as usize, 1)),
+                    _ => cols.iter().for_each(|&col| self.insert(first + col as usize, 1)),
                 }
             }
         }
@@ -125,18 +117,6 @@ impl DiagonalSet {
         };
         (0..self.words.len()).flat_map(bits).map(|bit| bit as i64 - (self.nrows as i64 - 1)).collect()
     }
-}
-
-/// Returns whether `cols` are those of `above`, each plus `by`. The ends are looked at first; then a loop without an early end, which the
-/// compiler turns into wide instructions.
-fn is_moved(above: &[u32], cols: &[u32], by: u32) -> bool {
-    let ends = |cols: &[u32]| cols.first().copied().zip(cols.last().copied());
-    // The last one is the largest: if it does not overflow, none does.
-    let moved_ends =
-        ends(above).and_then(|(first, last)| Some((first.wrapping_add(by), last.checked_add(by)?)));
-    above.len() == cols.len()
-        && moved_ends == ends(cols)
-        && above.iter().zip(cols).fold(true, |moved, (above, col)| moved & (above.wrapping_add(by) == *col))
 }
 
 #[cfg(test)]

@@ -226,6 +226,17 @@ impl LengthCounts {
     }
 }
 
+/// Length of the rows between these offsets, if there are any and all are as long.
+pub(crate) fn common_length(offsets: &[u64]) -> Option<u64> {
+    let [first, second, .., last] = *offsets else {
+        return (offsets.len() == 2).then(|| offsets[1] - offsets[0]);
+    };
+    let (rows, length) = (offsets.len() as u64 - 1, second - first);
+    // The sum is wrong at once in most places; then a loop without an early end, which the compiler turns into wide instructions.
+    let others = || offsets.windows(2).filter(|ends| ends[1] - ends[0] != length).count();
+    (last - first == rows * length && others() == 0).then_some(length)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

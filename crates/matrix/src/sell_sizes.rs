@@ -6,7 +6,7 @@
 //! says how long the rows of the matrix are.
 
 use crate::RowLengths;
-use crate::row_lengths::LengthCounts;
+use crate::row_lengths::{LengthCounts, common_length};
 use rayon::prelude::*;
 use std::fmt;
 use std::str::FromStr;
@@ -73,23 +73,28 @@ const COUNTED: u64 = 256;
 const ROWS_PER_TASK: usize = 16_384;
 
 /// Stored entries, padding included, of every shape of the catalogue; and how long the rows are, which is counted on
-/// the way. From the row offsets alone. O(nrows), in parallel, with some kilobytes of memory a worker.
-pub(crate) fn sizes(row_ptr: &[u64]) -> (Vec<(SellShape, u64)>, RowLengths) {
-    let Seen { stored, lengths } = look(row_ptr, &SellShape::ALL);
-    (SellShape::ALL.into_iter().zip(stored).collect(), lengths.histogram())
+/// the way. From the row offsets and `steps`, the sum over all slices of 32 rows as they stand of how long the longest is. O(nrows), in
+/// parallel, with some kilobytes of memory a worker.
+pub(crate) fn sizes(row_ptr: &[u64], steps: u64) -> (Vec<(SellShape, u64)>, RowLengths) {
+    let Seen { stored, lengths } = sorted(row_ptr, &SellShape::ALL);
+    let size = |(shape, stored): (SellShape, u64)| {
+        (shape, if shape.is_sorted() { stored } else { u64::from(shape.slice) * steps })
+    };
+    (SellShape::ALL.into_iter().zip(stored).map(size).collect(), lengths.histogram())
+}
+
+/// How long the rows are. O(nrows), in parallel.
+pub(crate) fn lengths(row_ptr: &[u64]) -> RowLengths {
+    sorted(row_ptr, &SellShape::ALL).lengths.histogram()
 }
 
 /// Stored entries of each of `shapes`, of which every window is a multiple of the next smaller one.
 pub(crate) fn stored_entries(row_ptr: &[u64], shapes: &[SellShape]) -> Vec<u64> {
-    look(row_ptr, shapes).stored
-}
-
-fn look(row_ptr: &[u64], shapes: &[SellShape]) -> Seen {
-    let mut seen = sorted(row_ptr, shapes);
-    for (stored, shape) in seen.stored.iter_mut().zip(shapes).filter(|(_, shape)| !shape.is_sorted()) {
+    let mut stored = sorted(row_ptr, shapes).stored;
+    for (stored, shape) in stored.iter_mut().zip(shapes).filter(|(_, shape)| !shape.is_sorted()) {
         *stored = unsorted(row_ptr, shape.slice as usize);
     }
-    seen
+    stored
 }
 
 /// Sizes and lengths of some of the rows.
@@ -168,7 +173,7 @@ impl Counter<'_> {
     fn count(&mut self, row_ptr: &[u64], level: usize) {
         self.levels[level].lengths.clear();
         if level == 0 {
-            row_ptr.windows(2).for_each(|w| self.levels[0].lengths.add(w[1] - w[0]));
+            self.levels[0].lengths.add_all(row_ptr);
         } else {
             let part = self.levels[level - 1].sigma;
             for at in 0..(row_ptr.len() - 1).div_ceil(part) {
@@ -202,16 +207,24 @@ impl Lengths {
         self.long.clear();
     }
 
-    fn add(&mut self, length: u64) {
+    /// Counts the rows between `offsets`.
+    fn add_all(&mut self, offsets: &[u64]) {
+        match common_length(offsets) {
+            Some(length) => self.add(length, offsets.len() as u64 - 1),
+            None => offsets.windows(2).for_each(|ends| self.add(ends[1] - ends[0], 1)),
+        }
+    }
+
+    fn add(&mut self, length: u64, rows: u64) {
         if length >= COUNTED {
-            self.long.push(length);
+            self.long.extend((0..rows).map(|_| length));
             return;
         }
         let at = length as usize;
         if at >= self.counts.len() {
             self.counts.resize(at + 1, 0);
         }
-        self.counts[at] += 1;
+        self.counts[at] += rows;
     }
 
     fn merge(&mut self, other: &Self) {

@@ -55,35 +55,39 @@ impl TeamBlocks {
 
     /// Counts up to [`ROWS`] rows that begin a block.
     fn of_piece(offsets: &[u64]) -> Self {
-        let mut longest = [0_u64; ROWS];
+        // The longest of each 1, 2, 4 .. 1,024 neighbouring rows, one list behind the other.
+        let mut longest = [0_u64; 2 * ROWS];
         for (length, ends) in longest.iter_mut().zip(offsets.windows(2)) {
             *length = ends[1] - ends[0];
         }
+        for at in ROWS..2 * ROWS - 1 {
+            let of = 2 * (at - ROWS);
+            longest[at] = longest[of].max(longest[of + 1]);
+        }
+        let of_rows = |log: u32| {
+            let behind = (2 * ROWS) >> log;
+            &longest[2 * ROWS - behind..2 * ROWS - behind / 2]
+        };
         let mut all = Self::default();
-        // Of the most threads, one row is a team of a warp; with half as many threads a warp has twice as many rows, of which the
-        // longest counts.
-        let mut warps = ROWS;
-        for team in (0..TEAMS).rev() {
-            let steps = |longest: u64| (longest + (1 << team) - 1) >> team;
-            let mut heavy = [0_u64; ROWS];
-            let mut slow = [0_u64; ROWS];
-            for at in 0..warps {
-                (heavy[at], slow[at]) = (steps(longest[at]), steps(longest[at]));
+        let mut heavy = [0_u64; ROWS];
+        for team in 0..TEAMS {
+            let steps = |longest: &u64| (longest + (1 << team) - 1) >> team;
+            // A warp of 32 rows with one thread per row; of half as many with twice the threads.
+            let rows_of_warp = (TEAMS - 1 - team) as u32;
+            let warps = of_rows(rows_of_warp);
+            for (heavy, longest) in heavy.iter_mut().zip(warps) {
+                *heavy = steps(longest);
             }
-            let mut blocks = warps;
+            let mut blocks = warps.len();
             for size in 0..Self::BLOCKS.len() {
                 // A block of twice as many warps.
                 blocks /= 2;
                 for at in 0..blocks {
                     heavy[at] = heavy[2 * at] + heavy[2 * at + 1];
-                    slow[at] = slow[2 * at].max(slow[2 * at + 1]);
                 }
                 all.heaviest[team][size] = heavy[..blocks].iter().copied().max().unwrap_or(0);
-                all.dragged[team][size] = slow[..blocks].iter().sum();
-            }
-            warps /= 2;
-            for at in 0..warps {
-                longest[at] = longest[2 * at].max(longest[2 * at + 1]);
+                // The slowest warp is that of the longest row.
+                all.dragged[team][size] = of_rows(rows_of_warp + 1 + size as u32).iter().map(steps).sum();
             }
         }
         all

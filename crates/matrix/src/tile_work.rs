@@ -143,7 +143,11 @@ impl Tiles<'_> {
 
     /// First row, or the number of rows, that starts in this window or behind it. O(log nrows).
     pub(crate) fn first_row(&self, window: u64) -> usize {
-        let (mut low, mut high) = (0, self.row_ptr.len() - 1);
+        self.first_row_between(window, 0, self.row_ptr.len() - 1)
+    }
+
+    /// [`Tiles::first_row`], which is known to lie between these two.
+    fn first_row_between(&self, window: u64, mut low: usize, mut high: usize) -> usize {
         while low < high {
             let middle = low.midpoint(high);
             if self.position(middle) < window * self.items {
@@ -158,7 +162,13 @@ impl Tiles<'_> {
     /// First row of a window and the end of the rows that are whole in its tile. A long row reaches over the end of its window: it
     /// is the last that starts there.
     pub(crate) fn whole_rows(&self, window: u64) -> (usize, usize) {
-        let (first, end) = (self.first_row(window), self.first_row(window + 1));
+        let first = self.first_row(window);
+        // Each row takes a place of the window.
+        let end = self.first_row_between(
+            window + 1,
+            first,
+            (self.row_ptr.len() - 1).min(first + self.items as usize),
+        );
         (first, if end > first && self.is_long(end - 1) { end - 1 } else { end })
     }
 
@@ -167,18 +177,23 @@ impl Tiles<'_> {
         // Segments of longer rows take no more than other tiles.
         let (first, end) = self.whole_rows(window);
         let offsets = &self.row_ptr[first..=end];
-        TileWork::BLOCKS.map(|block| slowest_warp(offsets, self.items, block.into()))
+        let longest = offsets.windows(2).map(|ends| ends[1] - ends[0]).max().unwrap_or(0);
+        TileWork::BLOCKS.map(|block| slowest_warp(offsets, longest, self.items, block.into()))
     }
 }
 
-/// Steps of the slowest warp of a thread block that adds up these rows.
-fn slowest_warp(offsets: &[u64], items: u64, block: u64) -> u64 {
+/// Steps of the slowest warp of a thread block that adds up these rows, the `longest` of which is known.
+fn slowest_warp(offsets: &[u64], longest: u64, items: u64, block: u64) -> u64 {
     let (rows, non_zeros) = (offsets.len() as u64 - 1, offsets[offsets.len() - 1] - offsets[0]);
     let mut threads = 1;
     while threads < WARP && 2 * threads * rows <= block && threads * rows < non_zeros {
         threads *= 2;
     }
     let (log, most) = (threads.trailing_zeros(), most_steps(items, block) * threads);
+    if threads * rows <= block && (longest <= most || threads == WARP) {
+        // One round, in which no row is left to a whole warp.
+        return longest.div_ceil(threads);
+    }
     let mut warps = [0; 32];
     let all = (block / WARP) as usize;
     for (at, ends) in (0..).zip(offsets[1..].chunks((WARP / threads) as usize)) {

@@ -9,10 +9,11 @@
 
 use super::Rows;
 use super::sample::{combined, position};
-use super::sweep::ROWS_AT_ONCE;
+use super::sweep::Sweep;
 use super::team_steps::WARP;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
 use std::ops::Range;
 
 /// Team sizes: 1, 2, 4, 8, 16 and 32 threads a row.
@@ -47,8 +48,8 @@ impl Loads {
     /// Non-zeros that [`Loads::x`] and [`Loads::rows`] count lines of.
     pub const NNZ: u64 = 1024;
 
-    /// Of rows whose longest one has `longest` non-zeros. O(rows), in parallel.
-    pub(super) fn of(rows: &Rows<'_>, longest: u64) -> Self {
+    /// Of rows that `sweep` went over. O(1) in the rows, in parallel.
+    pub(super) fn of(rows: &Rows<'_>, sweep: &Sweep) -> Self {
         let (nnz, ptr) = (rows.nnz(), rows.row_ptr());
         if nnz == 0 {
             return Self::default();
@@ -77,13 +78,11 @@ impl Loads {
             rows: sum.rows.map(|teams| teams.map(mean)),
             ..Self::default()
         };
-        let longest_at =
-            ptr.par_windows(2).with_min_len(ROWS_AT_ONCE).position_first(|w| w[1] - w[0] == longest);
         let entries =
             |first: usize, team: usize| ptr[(first + (WARP >> team)).min(rows.count())] - ptr[first];
-        let warps = (0..rows.count().div_ceil(WARP)).into_par_iter().with_min_len(ROWS_AT_ONCE);
-        let mut heaviest =
-            warps.map(|warp| warp * WARP).max_by_key(|&first| (entries(first, 0), first)).unwrap_or(0);
+        let (longest, Reverse(near)) = sweep.longest;
+        let longest_at = near + ptr[near..].windows(2).position(|w| w[1] - w[0] == longest).unwrap_or(0);
+        let mut heaviest = sweep.heaviest.1;
         for team in 0..TEAMS {
             let group = WARP >> team;
             if team > 0
@@ -92,9 +91,8 @@ impl Loads {
             {
                 heaviest += group;
             }
-            let first = [heaviest, longest_at.unwrap_or(0) / group * group]
-                .into_iter()
-                .max_by_key(|&first| entries(first, team));
+            let first =
+                [heaviest, longest_at / group * group].into_iter().max_by_key(|&first| entries(first, team));
             found.add_heaviest(rows, first.unwrap_or(0), team);
         }
         found
@@ -236,7 +234,8 @@ mod tests {
         let cols: Vec<u32> = cols.map(|(row, k)| col(row, k)).collect();
         let (ptr, values) = (crate::csr::offsets(lengths.iter().copied()), vec![1.0_f32; cols.len()]);
         let a = Csr::try_new(lengths.len(), 1 << 20, ptr, cols, values).unwrap();
-        Loads::of(&Rows::all((&a).into()), lengths.iter().copied().max().unwrap_or(0))
+        let rows = Rows::all((&a).into());
+        Loads::of(&rows, &Sweep::of(&rows, |_, _| ()))
     }
 
     #[test]

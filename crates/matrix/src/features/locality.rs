@@ -56,8 +56,8 @@ impl Locality {
         }
     }
 
-    /// Locality and the share of reused non-zeros, `x_reuse`: 1 without any non-zero. `longest`: of the rows' lengths.
-    pub(super) fn of(rows: &Rows<'_>, sweep: &Sweep, longest: u64) -> (f64, Self) {
+    /// Locality and the share of reused non-zeros, `x_reuse`: 1 without any non-zero.
+    pub(super) fn of(rows: &Rows<'_>, sweep: &Sweep) -> (f64, Self) {
         let a = rows.a;
         let [reuse, single, double] = WARP.shares(rows, |sectors: &mut Sectors, piece: &Piece| {
             let [single, double] = sectors.count(&a.col_idx[piece.entries.clone()]);
@@ -73,7 +73,7 @@ impl Locality {
             team_steps: sweep.team_steps,
             warp_sectors: [single, double],
             multiprocessor_sectors,
-            loads: Some(Loads::of(rows, longest)),
+            loads: Some(Loads::of(rows, sweep)),
         };
         (if rows.nnz() == 0 { 1.0 } else { reuse }, locality)
     }

@@ -4,7 +4,8 @@
 //! every row's length   -> row lengths, sizes of SELL-C-sigma            ../sell_sizes.rs
 //!                         rows of csr-binned's bins, tiles of csr-balanced   ../bin_counts.rs, ../tile_work.rs
 //!                         work of thread blocks                         ../team_blocks.rs
-//! every row, once      -> matrix band, distances, steps of teams        sweep.rs, team_steps.rs
+//! every row, once      -> rows that are rows above them, moved          ../moved_rows.rs
+//!                         matrix band, distances, steps of teams        sweep.rs, team_steps.rs
 //!                         diagonals, blocks of each size                ../diagonals.rs, ../block_counts.rs
 //!                         sizes of BRO-ELL                              ../bro_ell_size.rs
 //! a sample of groups   -> sectors of x, x_reuse                         sample.rs, locality.rs
@@ -109,9 +110,9 @@ impl Features {
     fn of_pattern(a: Pattern<'_>) -> Self {
         const { assert!(ROWS_AT_ONCE.is_multiple_of(BLOCK_COUNT_ROWS), "whole slices of blocks") };
         let (diagonals, blocks) = (DiagonalSet::for_matrix(a), BlockCounter::for_matrix(a));
-        let (features, _) = Self::of_swept(&Rows::all(a), |rows| {
-            diagonals.add(a, rows.clone());
-            blocks.add(a, rows);
+        let (features, _) = Self::of_swept(&Rows::all(a), |rows, steps| {
+            diagonals.add(a, rows.clone(), steps);
+            blocks.add(a, rows, steps);
         });
         Self { diagonals: Some(diagonals.count()), blocks: Some(blocks.counts()), ..features }
     }
@@ -120,14 +121,17 @@ impl Features {
     /// are by themselves, except that the band is measured from the diagonal of the whole, since rows that lie in a band
     /// still do when they stand alone, and that diagonals and blocks are not counted.
     pub(crate) fn of_rows(rows: &Rows<'_>) -> (Self, RowLengths) {
-        Self::of_swept(rows, |_| ())
+        Self::of_swept(rows, |_, _| ())
     }
 
-    /// `count` is given all rows, some neighbouring ones at a time, in parallel.
-    fn of_swept(rows: &Rows<'_>, count: impl Fn(Range<usize>) + Sync) -> (Self, RowLengths) {
+    /// `count` is given all rows, some neighbouring ones at a time and how far these are moved, in parallel.
+    fn of_swept(
+        rows: &Rows<'_>,
+        count: impl Fn(Range<usize>, &[Option<usize>]) + Sync,
+    ) -> (Self, RowLengths) {
         let sweep = Sweep::of(rows, count);
-        let (sell, lengths) = sell_sizes::sizes(rows.row_ptr());
-        let (x_reuse, locality) = Locality::of(rows, &sweep, lengths.max());
+        let (sell, lengths) = sell_sizes::sizes(rows.row_ptr(), sweep.team_steps[0]);
+        let (x_reuse, locality) = Locality::of(rows, &sweep);
         let bro_ell = BroEllShape::ALL.into_iter().zip(sweep.bro_ell).collect();
         let padded = PaddedSizes::new(sell, bro_ell);
         let known = Self::from_row_lengths(&lengths, rows.a.ncols as u64, sweep.bandwidth, x_reuse);
@@ -137,7 +141,7 @@ impl Features {
 
     /// Computes [`Features::of_rows`] without sizes of padded formats and locality, `x_reuse` of a smaller sample.
     pub(crate) fn outline_of_rows(rows: &Rows<'_>) -> (Self, RowLengths) {
-        let (_, lengths) = sell_sizes::sizes(rows.row_ptr());
+        let lengths = sell_sizes::lengths(rows.row_ptr());
         let (bandwidth, x_reuse) = (sweep::bandwidth(rows), locality::x_reuse(rows));
         (Self::from_row_lengths(&lengths, rows.a.ncols as u64, bandwidth, x_reuse), lengths)
     }

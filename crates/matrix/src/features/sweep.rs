@@ -5,16 +5,19 @@
 use super::Rows;
 use super::sample::combined;
 use super::team_steps::{WARP, add_steps};
-use crate::Pattern;
-use crate::bro_ell_size::{self, BLOCK_ROWS, BroEllSize};
+use crate::bro_ell_size::{self, BLOCK_ROWS, BroEllSize, PARTS};
+use crate::moved_rows::{self, distinct};
 use rayon::prelude::*;
+use std::cmp::Reverse;
 use std::ops::Range;
 
 /// Rows that a thread looks at in one go, while they are in its cache.
 pub(super) const ROWS_AT_ONCE: usize = 768;
 
 // They are whole blocks, which begin with a warp.
-const _: () = assert!(BLOCK_ROWS.is_multiple_of(WARP) && ROWS_AT_ONCE.is_multiple_of(BLOCK_ROWS));
+const _: () = assert!(
+    BLOCK_ROWS == PARTS * WARP && WARP == moved_rows::PART && ROWS_AT_ONCE.is_multiple_of(BLOCK_ROWS)
+);
 
 /// Numbers gathered over some of the rows.
 #[derive(Debug, Clone, Copy, Default)]
@@ -27,18 +30,23 @@ pub(super) struct Sweep {
     pub(super) team_steps: [u64; 6],
     /// Sizes in every shape of the catalogue.
     pub(super) bro_ell: [BroEllSize; 2],
+    /// Non-zeros of the 32 rows that begin a warp and have most of them, and the first of these rows; the last ones of equals.
+    pub(super) heaviest: (u64, usize),
+    /// Length of the longest row and, of the first such row, the first of the 32 rows among which it is.
+    pub(super) longest: (u64, Reverse<usize>),
 }
 
 impl Sweep {
-    /// Over all of `rows`, which `count` is given, too, piece by piece. O(nnz), in parallel.
-    pub(super) fn of(rows: &Rows<'_>, count: impl Fn(Range<usize>) + Sync) -> Self {
+    /// Over all of `rows`, which `count` is given, too, piece by piece, with the [`moved_rows::steps`] of the piece. O(nnz), in parallel.
+    pub(super) fn of(rows: &Rows<'_>, count: impl Fn(Range<usize>, &[Option<usize>]) + Sync) -> Self {
         let step = |mut sweep: Self, piece: usize| {
             let start = rows.range.start + piece * ROWS_AT_ONCE;
             let piece = start..(start + ROWS_AT_ONCE).min(rows.range.end);
-            for start in piece.clone().step_by(BLOCK_ROWS) {
-                sweep.block(rows.a, start..(start + BLOCK_ROWS).min(piece.end));
+            let steps = moved_rows::steps(rows.a, piece.clone());
+            for (start, steps) in piece.clone().step_by(BLOCK_ROWS).zip(steps.chunks(PARTS)) {
+                sweep.block(rows, start..(start + BLOCK_ROWS).min(piece.end), steps);
             }
-            count(piece);
+            count(piece, &steps);
             sweep
         };
         (0..rows.count().div_ceil(ROWS_AT_ONCE))
@@ -47,19 +55,31 @@ impl Sweep {
             .reduce(Self::default, Self::merge)
     }
 
-    /// Adds a block of rows.
-    fn block(&mut self, a: Pattern<'_>, rows: Range<usize>) {
-        add_steps(&mut self.team_steps, &a.row_ptr[rows.start..=rows.end]);
-        let block = bro_ell_size::of_block(a, rows.clone());
-        self.bro_ell = added(self.bro_ell, block.sizes);
-        for row in rows.clone() {
-            self.bandwidth = self.bandwidth.max(bandwidth_of(row, a.row(row)));
+    /// Adds a block of `all` rows.
+    fn block(&mut self, all: &Rows<'_>, rows: Range<usize>, steps: &[Option<usize>]) {
+        let a = all.a;
+        let parts = || {
+            let starts = rows.clone().step_by(WARP).zip(steps);
+            starts.map(|(start, &step)| (start..(start + WARP).min(rows.end), step))
+        };
+        let mut widths = [0; PARTS];
+        for (width, (part, step)) in widths.iter_mut().zip(parts()) {
+            let (offsets, first) = (&a.row_ptr[part.start..=part.end], part.start - all.range.start);
+            let longest = add_steps(&mut self.team_steps, offsets, step.is_some());
+            *width = longest as usize;
+            self.longest = self.longest.max((longest, Reverse(first)));
+            self.heaviest = self.heaviest.max((offsets[part.len()] - offsets[0], first));
+            for row in distinct(part, step) {
+                self.bandwidth = self.bandwidth.max(bandwidth_of(row, a.row(row)));
+            }
         }
+        let block = bro_ell_size::of_block(a, rows.clone(), widths, steps);
+        self.bro_ell = added(self.bro_ell, block.sizes);
         // Most blocks hold no distance that is nearer or farther than those before, and their ORs say so.
         if block.farthest > 0 && self.distances.is_none_or(|(least, most)| least > 1 || block.farthest > most)
         {
-            for row in rows {
-                self.distances = widest(self.distances, distances(a.row(row)));
+            for row in parts().flat_map(|(part, step)| distinct(part, step)) {
+                self.distances = widest(self.distances, distances(a.row(row), self.distances));
             }
         }
     }
@@ -71,6 +91,8 @@ impl Sweep {
             distances: widest(self.distances, other.distances),
             team_steps: combined(self.team_steps, other.team_steps),
             bro_ell: added(self.bro_ell, other.bro_ell),
+            heaviest: self.heaviest.max(other.heaviest),
+            longest: self.longest.max(other.longest),
         }
     }
 }
@@ -87,14 +109,13 @@ fn bandwidth_of(row: usize, cols: &[u32]) -> u64 {
     from_diagonal(first).max(from_diagonal(last))
 }
 
-/// Least and largest distance of neighbours, if there are two. A loop without an early end, which the compiler turns
-/// into wide instructions.
-fn distances(cols: &[u32]) -> Option<(u32, u32)> {
-    (cols.len() > 1).then(|| {
-        cols.windows(2).fold((u32::MAX, 0), |(least, most), w| {
-            let distance = w[1].wrapping_sub(w[0]);
-            (least.min(distance), most.max(distance))
-        })
+/// Least and largest distance of neighbours, if there are two; none nearer than 1 is looked for where that is `known`. Loops without an early
+/// end, which the compiler turns into wide instructions.
+fn distances(cols: &[u32], known: Option<(u32, u32)>) -> Option<(u32, u32)> {
+    let all = || cols.windows(2).map(|w| w[1].wrapping_sub(w[0]));
+    (cols.len() > 1).then(|| match known {
+        Some((1, _)) => (1, all().fold(0, u32::max)),
+        _ => all().fold((u32::MAX, 0), |(least, most), d| (least.min(d), most.max(d))),
     })
 }
 

@@ -8,26 +8,33 @@
 /// Rows of a warp with one thread per row: the threads of a warp.
 pub(super) const WARP: usize = 32;
 
-/// Adds the steps of the rows between `offsets`, the first of which begins a warp, with 1, 2, 4, 8, 16 and 32 threads a row.
-pub(super) fn add_steps(sums: &mut [u64; 6], offsets: &[u64]) {
-    for warp in 0..(offsets.len() - 1).div_ceil(WARP) {
-        let offsets = &offsets[warp * WARP..offsets.len().min((warp + 1) * WARP + 1)];
-        let mut rows = [0; WARP];
-        for (length, w) in rows.iter_mut().zip(offsets.windows(2)) {
-            *length = w[1] - w[0];
+/// Adds the steps of the rows between `offsets`, which one warp does with one thread per row, with 1, 2, 4, 8, 16 and 32 threads a row, and
+/// returns how long the longest is. `alike` says that all are as long.
+pub(super) fn add_steps(sums: &mut [u64; 6], offsets: &[u64], alike: bool) -> u64 {
+    if alike {
+        let (rows, length) = (offsets.len() as u64 - 1, offsets[1] - offsets[0]);
+        for (log, sum) in sums.iter_mut().enumerate() {
+            *sum += rows.div_ceil(WARP as u64 >> log) * length.div_ceil(1 << log);
         }
-        // A warp takes 32 / t rows. Each halving of t joins neighbours, of whom the longer one counts.
-        let by_2: [u64; 16] = longer(&rows);
-        let by_4: [u64; 8] = longer(&by_2);
-        let by_8: [u64; 4] = longer(&by_4);
-        let by_16: [u64; 2] = longer(&by_8);
-        sums[5] += steps::<5>(&rows);
-        sums[4] += steps::<4>(&by_2);
-        sums[3] += steps::<3>(&by_4);
-        sums[2] += steps::<2>(&by_8);
-        sums[1] += steps::<1>(&by_16);
-        sums[0] += by_16[0].max(by_16[1]);
+        return length;
     }
+    let mut rows = [0; WARP];
+    for (length, w) in rows.iter_mut().zip(offsets.windows(2)) {
+        *length = w[1] - w[0];
+    }
+    // A warp takes 32 / t rows. Each halving of t joins neighbours, of whom the longer one counts.
+    let by_2: [u64; 16] = longer(&rows);
+    let by_4: [u64; 8] = longer(&by_2);
+    let by_8: [u64; 4] = longer(&by_4);
+    let by_16: [u64; 2] = longer(&by_8);
+    let longest = by_16[0].max(by_16[1]);
+    sums[5] += steps::<5>(&rows);
+    sums[4] += steps::<4>(&by_2);
+    sums[3] += steps::<3>(&by_4);
+    sums[2] += steps::<2>(&by_8);
+    sums[1] += steps::<1>(&by_16);
+    sums[0] += longest;
+    longest
 }
 
 /// The longer of each two neighbours.
@@ -47,8 +54,21 @@ mod tests {
     fn steps(lengths: &[u64]) -> [u64; 6] {
         let offsets = crate::csr::offsets(lengths.iter().copied());
         let mut sums = [0; 6];
-        add_steps(&mut sums, &offsets);
+        for start in (0..lengths.len()).step_by(WARP) {
+            let end = lengths.len().min(start + WARP);
+            let longest = add_steps(&mut sums, &offsets[start..=end], false);
+            assert_eq!(Some(&longest), lengths[start..end].iter().max());
+        }
         sums
+    }
+
+    #[test]
+    fn steps_of_rows_of_one_length_are_those_of_any_rows() {
+        for (rows, length) in [(32, 5), (32, 0), (7, 33), (17, 64)] {
+            let (offsets, mut sums) = (crate::csr::offsets(vec![length; rows]), [0; 6]);
+            assert_eq!(add_steps(&mut sums, &offsets, true), length);
+            assert_eq!(sums, steps(&vec![length; rows]), "{rows} rows of {length}");
+        }
     }
 
     #[test]
