@@ -65,9 +65,9 @@ impl fmt::Debug for Family {
 pub struct WarpWork {
     /// Steps of the warp that works longest.
     pub longest: f64,
-    /// Steps of all warps; 0 where the order of the rows is not known.
+    /// Steps of all warps; 0 where the order of the rows is not known, and where every warp takes the same number of them.
     pub steps: f64,
-    /// Steps of all warps of the thread block that has most of them; 0 if not counted.
+    /// Steps of all warps of the thread block that has most of them, or all additions over what they are shared out to; 0 if not counted.
     pub heaviest: f64,
     /// Steps that the places of all warps are kept for: of each thread block its warps times the steps of the slowest; 0 if not
     /// counted.

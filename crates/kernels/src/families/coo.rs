@@ -52,28 +52,33 @@ pub(super) const ADD: LaunchStep = LaunchStep {
     ..LaunchStep::BASE
 };
 
-/// Rows of y in one line of 128 bytes, in f32. Additions to one line are done one after another, whichever of its rows they are for.
-const LINE: f64 = 32.0;
+/// Neighbouring rows of y to which additions are done one after another, whichever of them they are for. Found by records on an H100, in
+/// f32 (a line of 128 bytes) and in f64 (two): 16 rows explain their times less well in both.
+const NEIGHBOURS: f64 = 32.0;
 
 /// Warps at work at once, as many as an H100 or H200 holds: 64 on each of 132 multiprocessors, rounded.
 const AT_ONCE: f64 = 8192.0;
 
-/// Additions to y by atomics, in place of steps. A row of more than two runs is added to by each of them. `longest`: those to the line
-/// that gets most; `heaviest`: all, shared out over the lines that the warps at work add to at once, rows being as long as that of the
-/// average entry. Measured on an H100: 1.6 to 1.9 ns each, in f32 and f64, where nothing else takes as long.
+/// Additions to y by atomics, in place of steps, as far as features tell. A row that lies in several runs is added to by each of them.
+/// `longest`: those to the [`NEIGHBOURS`] that get most, of each row its non-zeros over those of a thread's steps of a run, begun ones
+/// counted whole. So a row within a run counts as one, though most of these need none: 32 of them take less than a launch differs by.
+/// `heaviest`: those to rows of more than two runs, by the quantiles of the lengths, shared out over the groups of neighbours that the
+/// warps at work add to at once, rows being as long as that of the average entry. Shorter rows, of which a run's end cuts one at the
+/// most, are left out. Measured on an H100: 1.5 to 1.9 ns each, in f32 and f64, where nothing else takes as long.
 fn additions(items: u32, f: &Features) -> WarpWork {
-    /// Place of a team of 32, and of the thread block that gives one to each row of a line.
+    /// Place of a team of 32, and of the thread block that gives one to each of 32 rows.
     const TEAM: usize = 5;
     const BLOCK: usize = TeamBlocks::BLOCKS.len() - 1;
     let (nnz, mean, run) = (f.nnz as f64, f.row_mean(), f64::from(32 * items));
-    let of_line = f.team_blocks.map_or(0.0, |blocks| blocks.heaviest[TEAM][BLOCK] as f64 / f64::from(items));
+    let of_neighbours =
+        f.team_blocks.map_or(0.0, |blocks| blocks.heaviest[TEAM][BLOCK] as f64 / f64::from(items));
     let short = f.shares_of_rows().filter(|(_, length)| *length <= 2.0 * run);
     let in_short = short.map(|(share, length)| share * length).sum::<f64>() * f.nrows as f64;
     let of_average_entry = (mean + f.row_std * f.row_std / mean.max(1.0)).max(1.0);
-    let lines = 1.0 + AT_ONCE * run / of_average_entry / LINE;
+    let groups = 1.0 + AT_ONCE * run / of_average_entry / NEIGHBOURS;
     WarpWork {
-        longest: of_line.max(f.row_max as f64 / run),
-        heaviest: (nnz - in_short).max(0.0) / run / lines,
+        longest: of_neighbours.max(f.row_max as f64 / run),
+        heaviest: (nnz - in_short).max(0.0) / run / groups,
         steps: 0.0,
         kept: 0.0,
     }
@@ -209,14 +214,14 @@ mod tests {
     use sparsight_matrix::RowLengths;
 
     #[test]
-    fn rows_of_more_than_two_runs_are_added_to_one_line_after_another() {
-        // 1,024 rows of 256: 8 runs of 32 each, of 8,192 at once on 32 lines and the one that is begun.
+    fn additions_to_neighbouring_rows_are_those_worked_by_hand() {
+        // 1,024 rows of 256: 8 runs of 32 each, of 8,192 at once on 32 groups of 32 rows and the one that is begun.
         let f = Features::from_row_lengths(&RowLengths::from_counts([(256, 1024)]), 4096, 0, 0.0);
         let [one, four] = [1, 4].map(|items| additions(items, &f));
         assert!((one.longest - 8.0).abs() < 1e-12 && (one.heaviest - 8192.0 / 33.0).abs() < 1e-9, "{one:?}");
-        // In runs of 128 no row has a third.
+        // In runs of 128 the longest row has two, and none a third.
         assert!((four.longest - 2.0).abs() < 1e-12 && four.heaviest.abs() < 1e-9, "{four:?}");
-        // A line of 32 rows, all of which add to it: 32 rows of 8 steps.
+        // 32 neighbours of 8 steps each.
         let mut blocks = TeamBlocks::default();
         blocks.heaviest[5][4] = 256;
         let f = Features { team_blocks: Some(blocks), ..f };

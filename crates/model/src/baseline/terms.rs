@@ -16,7 +16,7 @@
 //! | lookups of a block | the steps of the thread block that has most of them, each with as many lines as one of the heaviest warp's, 1 ns each |
 //! | lookups of a warp | the lines that all loads of the warp with most non-zeros touch, 1 ns each |
 //!
-//! COO waits for additions to y by atomics in place of steps: longest row and heaviest block are what its family says of these.
+//! COO waits on a GPU for additions to y by atomics: longest row, heaviest block and lookups of a block count these in place of steps.
 //!
 //! Steps and warps are those of 32 threads; a wave of 64 is two warps ([`DeviceFacts::warps_of_32`]), which step together.
 //!

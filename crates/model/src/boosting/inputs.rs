@@ -234,7 +234,7 @@ impl<'f> Matrix<'f> {
         let strips = kernel.unit().count(f.nrows, f.nnz) as f64 / strip(kernel, facts).size as f64;
         // The same for every block size of the kernel.
         let work_of_warps = kernel.warp_work(MIDDLE_BLOCK, f);
-        let steps = work_of_warps.map_or(nnz / WARP, |work| work.steps);
+        let steps = work_of_warps.map(|work| work.steps).filter(|steps| *steps > 0.0).unwrap_or(nnz / WARP);
         let [longest, turns] = longest_and_turns(work_of_warps, facts);
         let sector = Locality::sector(self.dtype);
         let fetched = |share: f64| over(fetched_bytes(nnz, share), bytes_per_s(facts) * streamed);

@@ -255,7 +255,7 @@ fn format() -> String {
 }
 
 impl Storable for Comparison {
-    const FORMAT: &'static str = "sparsight/comparison/5";
+    const FORMAT: &'static str = "sparsight/comparison/6";
 
     fn split(&self) -> (Self, Vec<u8>) {
         let mut body = Vec::new();

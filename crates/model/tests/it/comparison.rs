@@ -169,7 +169,7 @@ fn the_same_samples_give_the_same_comparison_and_another_format_is_refused() {
         assert!(text.contains(from), "{from}");
         serde_json::from_str::<Comparison>(&text.replacen(from, to, 1)).unwrap_err().to_string()
     };
-    assert!(refused("comparison/5", "comparison/0").contains("fit it again"));
+    assert!(refused("comparison/6", "comparison/0").contains("fit it again"));
     assert!(refused("n / S", "n").contains("fit it again"));
 }
 
