@@ -293,7 +293,8 @@ impl ProfileFlags {
         profile
     }
 
-    /// What a command about `sources` reads: their files, and the profile or data sheet as it is named.
+    /// What a command about `sources` reads: their files, and the profile or data sheet as it is named. Files of profiles are no outputs
+    /// whichever are read.
     pub(crate) fn inputs<'f>(&'f self, sources: &'f [MatrixSource]) -> Vec<&'f Path> {
         let device = self.device.as_ref().and_then(DeviceName::path);
         let profile = self.profile.as_deref().map(Path::new);

@@ -129,13 +129,13 @@ impl MatrixSource {
         }
     }
 
-    /// The file or pipe that is read.
+    /// The file or pipe that is read, or the folder without a matrix.
     pub(crate) fn file(&self) -> Option<&Path> {
         match self {
-            Self::File(path) => Some(path),
+            Self::File(path) | Self::Nothing { folder: path, .. } => Some(path),
             Self::Stream { path, .. } => Some(path.as_deref().unwrap_or(Path::new("/dev/stdin"))),
             Self::Derived { from, .. } => from.file(),
-            Self::Gallery { .. } | Self::Nothing { .. } => None,
+            Self::Gallery { .. } => None,
         }
     }
 

@@ -5,8 +5,7 @@ use crate::failure::Failure;
 use crate::file_id::file_id;
 use sparsight::Error;
 use sparsight::matrix::io::{file_stem, open_regular};
-use sparsight::profile::{folder_of, whole_file};
-use std::ffi::OsStr;
+use sparsight::profile::whole_file;
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
@@ -15,8 +14,8 @@ use std::path::{Path, PathBuf};
 const BANNER: &str = "%%MatrixMarket";
 
 /// Refuses a file, if there is one, that [`write()`] would fail to write, and one whose place must not be taken: that of one of `inputs`,
-/// whatever it is called there, that of a document of a profile among them, and that of a matrix. Nothing is changed. `what` goes into
-/// the file, and `flag` names it: `the page`, `--report`.
+/// whatever it is called there, that of a file of any profile, and that of a matrix. Nothing is changed. `what` goes into the file, and
+/// `flag` names it: `the page`, `--report`.
 ///
 /// # Errors
 /// As said; for the name of a folder; and for `-`, since standard output has the answer.
@@ -42,8 +41,11 @@ pub(crate) fn check(
     match fs::metadata(file) {
         Ok(there) if there.is_file() => {
             let own = file_id(file);
-            if inputs.iter().any(|input| file_id(input) == own || is_of_profile(&real(file), input)) {
+            if inputs.iter().any(|input| file_id(input) == own) {
                 return Err(kept("a file that is read"));
+            }
+            if is_of_profile(file) {
+                return Err(kept("a file of a profile"));
             }
             if is_matrix(file) {
                 return Err(kept("a matrix"));
@@ -94,13 +96,17 @@ fn failed(file: &Path, error: &io::Error) -> Failure {
     Failure::input(format!("{}: {error}", file.display())).hinted(hint)
 }
 
-/// Returns whether the file is a document of the profile that `input` names, if it names one.
-fn is_of_profile(file: &Path, input: &Path) -> bool {
-    let kind = file.extension().and_then(OsStr::to_str);
-    let is_document = matches!(kind, Some("json" | "jsonl" | "gz" | "xz"));
-    let folder = file.parent().and_then(file_id);
-    let is_in = |profile: PathBuf| [file_id(&profile.join("models")), file_id(&profile)].contains(&folder);
-    is_document && folder_of(&input.to_string_lossy()).is_some_and(is_in)
+/// Returns whether the file, or what a link leads to, is a document of a profile, whichever that is: flags do not name all that are read.
+/// Pages and pictures may lie beside them.
+fn is_of_profile(file: &Path) -> bool {
+    let is_there = |path: &Path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let is_document = name.contains(".json") || name.ends_with(".gz");
+        let folder = path.parent();
+        let above = folder.filter(|folder| folder.ends_with("models")).and_then(Path::parent);
+        is_document && folder.into_iter().chain(above).any(|folder| folder.join("device.json").is_file())
+    };
+    is_there(file) || is_there(&real(file))
 }
 
 /// Returns whether the file, or what a link leads to, is called as matrix files are, or begins as Matrix Market text does.
@@ -117,6 +123,14 @@ fn is_matrix(file: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What is said of a page there where `input` is read.
+    fn said_of(file: &Path, input: &Path) -> String {
+        match check(Some(file), ("the page", "--report"), &[input]) {
+            Err(Failure::Reported { message, .. }) => message,
+            other => format!("{other:?}"),
+        }
+    }
 
     #[test]
     #[cfg(unix)]
@@ -156,11 +170,7 @@ mod tests {
         }
         std::os::unix::fs::symlink("answer", at("link")).unwrap();
         fs::hard_link(at("answer"), at("second name")).unwrap();
-        let says =
-            |name: &str| match check(Some(&at(name)), ("the page", "--report"), &[at("answer").as_path()]) {
-                Err(Failure::Reported { message, .. }) => message,
-                other => format!("{other:?}"),
-            };
+        let says = |name: &str| said_of(&at(name), &at("answer"));
         for name in ["answer", "./answer", "link", "second name"] {
             let said = says(name);
             assert!(said.ends_with("the page would take the place of a file that is read"), "{name}: {said}");
@@ -174,5 +184,32 @@ mod tests {
         assert!(says("gone/new.html").contains("gone/new.html: No such file"), "{}", says("gone/new.html"));
         assert_eq!(fs::read_to_string(at("page.html")).unwrap(), "of before");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 6, "nothing is left behind");
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_file_of_a_profile_is_not_replaced_whether_or_not_the_profile_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        fs::create_dir_all(at("gpu/models")).unwrap();
+        fs::create_dir(at("other")).unwrap();
+        let of_profile = [
+            "gpu/device.json",
+            "gpu/corpus.jsonl.xz",
+            "gpu/corpus.jsonl.set-aside-1",
+            "gpu/models/index.json",
+            "gpu/models/strip.gz",
+        ];
+        for name in of_profile.iter().chain(&["gpu/page.html", "other/answer.json"]) {
+            fs::write(at(name), "of before").unwrap();
+        }
+        std::os::unix::fs::symlink("gpu/models/index.json", at("page.html")).unwrap();
+        for name in of_profile.iter().chain(&["page.html"]) {
+            let said = said_of(&at(name), &at("a.mtx"));
+            assert!(said.ends_with("the page would take the place of a file of a profile"), "{name}: {said}");
+        }
+        for name in ["gpu/page.html", "gpu/new.json", "other/answer.json"] {
+            assert_eq!(said_of(&at(name), &at("a.mtx")), "Ok(())", "{name}");
+        }
     }
 }

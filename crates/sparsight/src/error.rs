@@ -4,6 +4,7 @@ use crate::missing::Missing;
 use sparsight_device::DeviceError;
 use sparsight_model::PredictError;
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -323,8 +324,15 @@ impl Error {
             Self::Busy { .. } => {
                 "wait for it, or give each run a folder of its own and put their .jsonl files together with cat"
             }
-            Self::Schema { found, expected, .. } if version(found) > version(expected) => {
+            Self::Schema { found, expected, .. } if age(found, expected).is_none() => {
+                "it is another kind of file: check its name, and what was put there"
+            }
+            Self::Schema { found, expected, .. } if age(found, expected) == Some(Ordering::Greater) => {
                 "a newer version of this program wrote the file: update sparsight"
+            }
+            Self::Schema { expected, .. } if expected.starts_with("sparsight/profiles-index/") => {
+                "an older version of this program wrote the file: rename it, and `sparsight profiles index FILE...` writes \
+                 a new one"
             }
             Self::Schema { path, .. } if name_of(path).starts_with("rescaling.json") => {
                 "`sparsight calibrate -o DIR` computes it again from the recorded times, and measures nothing"
@@ -333,7 +341,7 @@ impl Error {
             Self::Schema { path, .. } | Self::Malformed { path, .. } if is_fitted(path) => FIT,
             Self::File { path, source } if is_fitted(path) && is_lost(source.kind()) => FIT,
             Self::Schema { .. } => {
-                "an older version of this program wrote the file, or another program: measure again, into another folder"
+                "an older version of this program wrote the file: measure again, into another folder"
             }
             _ => return None,
         };
@@ -347,9 +355,16 @@ const FIT: &str = "`sparsight lab fit DIR` writes the models again";
 /// Advice on a damaged journal.
 const REPAIR: &str = "`sparsight lab repair DIR` keeps every record that can be read, and the file as it is under another name";
 
-/// The version of a schema: 12 of `sparsight/boosting/12: block`.
-fn version(schema: &str) -> Option<u32> {
-    schema.split('/').nth(2)?.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+/// Kind and version of a schema: `sparsight/boosting` and 12 of `sparsight/boosting/12: block`.
+fn kind_and_version(schema: &str) -> Option<(&str, u32)> {
+    let (kind, version) = schema.split(':').next()?.rsplit_once('/')?;
+    Some((kind, version.parse().ok()?))
+}
+
+/// Compares the version of the schema `found` with that of `expected`; `None` if they are of two kinds of files.
+fn age(found: &str, expected: &str) -> Option<Ordering> {
+    let ((found, version), (expected, read)) = (kind_and_version(found)?, kind_and_version(expected)?);
+    (found == expected).then(|| version.cmp(&read))
 }
 
 /// Paths, for a sentence.
@@ -391,10 +406,10 @@ mod tests {
 
     #[test]
     fn a_file_of_a_newer_version_wants_a_newer_program_and_one_of_an_older_is_made_again() {
-        let hint = |path: &str, found: &str| {
-            let (found, expected) = (found.to_owned(), "sparsight/boosting/12: block");
-            Error::Schema { path: PathBuf::from(path), found, expected }.hint().unwrap()
+        let beside = |path: &str, found: &str, expected: &'static str| {
+            Error::Schema { path: PathBuf::from(path), found: found.to_owned(), expected }.hint().unwrap()
         };
+        let hint = |path: &str, found: &str| beside(path, found, "sparsight/boosting/12: block");
         let fitted =
             ["p/models/index.json", "p/models/boosting.gz", "p/transfer.json.gz", "calibration.json"];
         for path in fitted.iter().chain(&["p/device.json", "p/links.json", "p/rescaling.json"]) {
@@ -404,10 +419,16 @@ mod tests {
         for path in fitted {
             assert_eq!(hint(path, "sparsight/boosting/9: block"), FIT, "{path}");
         }
-        for found in ["sparsight/boosting/9", "something else"] {
-            assert!(hint("p/device.json", found).starts_with("an older version"), "{found}");
-        }
+        assert!(hint("p/device.json", "sparsight/boosting/9").ends_with("into another folder"));
         assert!(hint("p/rescaling.json", "sparsight/boosting/1").starts_with("`sparsight calibrate"));
+        let index = beside("index.json", "sparsight/profiles-index/1", "sparsight/profiles-index/2");
+        assert!(index.ends_with("`sparsight profiles index FILE...` writes a new one"), "{index}");
+        for found in ["sparsight/models/2", "sparsight/models/0", "something else"] {
+            for path in ["index.json", "p/models/index.json"] {
+                let hint = beside(path, found, "sparsight/profiles-index/1");
+                assert!(hint.starts_with("it is another kind of file"), "{found}: {hint}");
+            }
+        }
     }
 
     #[test]

@@ -145,7 +145,15 @@ fn an_output_takes_the_place_of_no_input_and_of_no_matrix() {
     let dir = made_up_profile();
     let at = |name: &str| dir.path().join(name);
     let matrix = "%%MatrixMarket matrix coordinate real general\n3 3 2\n1 1 1\n3 2 1\n";
-    let files = [("a.mtx", matrix), ("b.mtx", matrix), ("V", matrix), ("b.json", "{}"), ("t.toml", SHEET)];
+    let sheet = format!("{SHEET}reference = \"./made-up\"\n");
+    let files = [
+        ("a.mtx", matrix),
+        ("b.mtx", matrix),
+        ("V", matrix),
+        ("b.json", "{}"),
+        ("t.toml", SHEET),
+        ("s.toml", sheet.as_str()),
+    ];
     for (name, text) in files {
         std::fs::write(at(name), text).unwrap();
     }
@@ -156,6 +164,7 @@ fn an_output_takes_the_place_of_no_input_and_of_no_matrix() {
     let profile = of_profile.map(|name| std::fs::read(at(name)).unwrap());
     let of_matrix = "would take the place of a matrix";
     let of_input = "would take the place of a file that is read";
+    let in_profile = "would take the place of a file of a profile";
     for (words, says) in [
         ("info --svg a.mtx b.mtx", of_matrix),
         ("advise --report a.mtx b.mtx", of_matrix),
@@ -167,9 +176,13 @@ fn an_output_takes_the_place_of_no_input_and_of_no_matrix() {
         ("bench V --device cpu --compare b.json --export-csv b.json", of_input),
         ("advise V --device t.toml --report t.toml", of_input),
         ("report b.json -o ./b.json", of_input),
-        ("advise b.mtx --profile made-up --report made-up/device.json", of_input),
-        ("plan b.mtx --device ./made-up --report made-up/models/index.json", of_input),
-        ("info b.mtx --profile made-up --svg page.html", of_input),
+        ("advise b.mtx --profile made-up --report made-up/device.json", in_profile),
+        ("plan b.mtx --device ./made-up --report made-up/models/index.json", in_profile),
+        ("info b.mtx --profile made-up --svg page.html", in_profile),
+        // Profiles that no flag names: the reference of a data sheet, one of the user.
+        ("advise b.mtx --device s.toml --report made-up/device.json", in_profile),
+        ("advise b.mtx --report made-up/benchmark.jsonl", in_profile),
+        ("bench b.mtx --device cpu --export-csv made-up/device.json", in_profile),
     ] {
         let out = run(dir.path(), &words.split(' ').collect::<Vec<_>>());
         assert_exit(&out, 2, says);

@@ -2,6 +2,7 @@
 
 use crate::support::{assert_exit, blanked, json, run, sparsight};
 use insta::assert_snapshot;
+use std::path::Path;
 
 #[test]
 fn bench_checks_and_times_and_lists_what_is_not_possible() {
@@ -231,28 +232,65 @@ fn a_budget_leaves_the_rest_for_the_same_command() {
 fn another_matrix_of_the_same_folder_and_name_is_not_added_to_the_first() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path();
-    for (place, n) in [("here", 3), ("there", 4)] {
-        let set = path.join(place).join("set");
-        std::fs::create_dir_all(&set).unwrap();
-        let text = format!("%%MatrixMarket matrix coordinate real general\n{n} {n} 1\n1 2 3\n");
-        std::fs::write(set.join("a.mtx"), text).unwrap();
+    write_a(path, "here", [3, 2]);
+    write_a(path, "there", [4, 2]);
+    // Of the same size, with other numbers.
+    write_a(path, "elsewhere", [3, 3]);
+    let by = |kernel: &'static str| ["--device", "cpu", "--dtype", "f64", "--kernel", kernel];
+    let (code, first) = measure(path, &[&by("csr-scalar")[..], &["here/set/a.mtx"]].concat());
+    assert_eq!((code, &first["measured"]), (Some(0), &1.into()));
+    let why = "the folder holds another matrix of this name, 3 x 3 with 1 non-zero in a band of 1";
+    for other in ["there/set/a.mtx", "elsewhere/set/a.mtx"] {
+        for how in [&by("coo")[..], &["--features-only"]] {
+            let (code, counts) = measure(path, &[how, &[other]].concat());
+            assert_eq!((code, &counts["unreadable"][0]["why"]), (Some(1), &why.into()), "{other}: {counts}");
+            assert_eq!((&counts["measured"], &counts["renewed"]), (&0.into(), &0.into()), "{other}");
+        }
     }
-    let measure = |kernel: &str, matrices: &[&str]| {
-        let flags = ["lab", "measure", "--device", "cpu", "--dtype", "f64", "-o", "p", "--json", "--kernel"];
-        let out = sparsight(path).current_dir(path).args(flags).arg(kernel).args(matrices).output().unwrap();
-        let counts: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
-        (out.status.code(), counts)
-    };
-    let both = ["here/set/a.mtx", "there/set/a.mtx"];
-    let (code, first) = measure("csr-scalar", &both);
-    assert_eq!((code, &first["measured"]), (Some(1), &1.into()));
-    assert_eq!(first["unreadable"][0]["why"], "another file before it has this folder and name");
-    let (code, other) = measure("coo", &both[1..]);
-    assert_eq!((code, &other["measured"]), (Some(1), &0.into()));
-    let why = "the folder holds another matrix of this name, 3 x 3 with 1 non-zero";
-    assert_eq!(other["unreadable"][0]["why"], why);
-    let (code, same) = measure("coo", &both[..1]);
+    let (code, same) = measure(path, &[&by("coo")[..], &["here/set/a.mtx"]].concat());
     assert_eq!((code, &same["measured"]), (Some(0), &1.into()));
+}
+
+/// Writes `PLACE/set/a.mtx`, of so many rows and columns, with one non-zero in this column of its first row.
+fn write_a(path: &Path, place: &str, [n, column]: [u32; 2]) {
+    let set = path.join(place).join("set");
+    std::fs::create_dir_all(&set).unwrap();
+    let text = format!("%%MatrixMarket matrix coordinate real general\n{n} {n} 1\n1 {column} 3\n");
+    std::fs::write(set.join("a.mtx"), text).unwrap();
+}
+
+/// Exit code and answer of `lab measure` into the folder `p`.
+fn measure(path: &Path, more: &[&str]) -> (Option<i32>, serde_json::Value) {
+    let flags = ["lab", "measure", "-o", "p", "--json"];
+    let out = sparsight(path).current_dir(path).args(flags).args(more).output().unwrap();
+    (out.status.code(), serde_json::from_slice(&out.stdout).unwrap())
+}
+
+#[test]
+fn of_two_sources_with_one_name_the_first_is_measured_and_what_is_named_twice_counts_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path();
+    write_a(path, "here", [3, 2]);
+    write_a(path, "there", [4, 2]);
+    let by = ["--device", "cpu", "--dtype", "f64", "--kernel", "csr-scalar"];
+    let sources = [
+        "derived:transpose:here/set/a.mtx",
+        "derived:transpose:there/set/a.mtx",
+        "derived:transpose:./here/set/a.mtx",
+    ];
+    for (how, did) in [(&by[..], "measured"), (&["--features-only"], "skipped")] {
+        let (code, counts) = measure(path, &[how, &sources].concat());
+        let of = ["measured", "skipped", "unknown"].map(|name| counts[name] == u64::from(name == did));
+        assert_eq!((code, of), (Some(1), [true; 3]), "{counts}");
+        let left_out = serde_json::json!([{
+            "matrix": "set/a+transpose",
+            "why": "another file before it has this folder and name"
+        }]);
+        assert_eq!(counts["unreadable"], left_out);
+    }
+    std::fs::copy(path.join("here/set/a.mtx"), path.join("here/set/a.mtx.gz")).unwrap();
+    let out = run(path, &[&["lab", "measure", "here", "-o", "q"][..], &by].concat());
+    assert_exit(&out, 1, "1 measured, 0 known before, 1 left out; q holds 1 record\n");
 }
 
 #[test]

@@ -168,7 +168,7 @@ fn a_batch_reports_skipped_matrices_even_when_quiet() {
         "-q",
     ];
     let out = run(dir.path(), &measure);
-    assert!(out.contains("1 unreadable") && out.contains("bad.mtx:3:1: row index 9"), "{out}");
+    assert!(out.contains("1 left out") && out.contains("bad.mtx:3:1: row index 9"), "{out}");
     fs::create_dir(dir.path().join("empty")).unwrap();
     let info = ["info", "bad.mtx", "empty", "gallery:stencil2d,n=20", "--device", "nvidia-h200", "-q"];
     let out = run(dir.path(), &info);

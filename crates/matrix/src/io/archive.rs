@@ -1,5 +1,8 @@
 //! Archives with a matrix file in them, tar or zip, read without unpacking them onto the disk. Which member is the matrix:
 //! [`super::which`]. The `SuiteSparse` collection hands out `NAME.tar.gz` with `NAME/NAME.mtx` inside.
+//!
+//! All of an archive is looked through, a tar archive up to the first fault behind its matrix, and what is passed over is told. Of several
+//! matrices with its name a tar archive's first is read, a zip archive's by that rule.
 
 use super::kind::HEAD;
 use super::memory::Budget;
@@ -7,7 +10,7 @@ use super::options::Source;
 use super::stream;
 use super::tar_members::Members;
 use super::unpacked::{Origin, Packing, damaged};
-use super::which::{Look, Member, only_matrix};
+use super::which::{Look, Member, PassedOver, Why, only_matrix};
 use super::{Loaded, ReadError, Remark, file_stem, npz};
 use crate::Scalar;
 use std::io::{self, Read};
@@ -23,7 +26,8 @@ pub(super) fn read_tar<T: Scalar>(
     source: Source<'_>,
 ) -> Result<Loaded<T>, ReadError> {
     let (archive, ..) = origin.open(packings, source)?;
-    let (mut found, named) = tar_matrices(&mut Members::new(archive), source, true)?;
+    let mut found = Vec::new();
+    let named = tar_matrices(&mut Members::new(archive), source, &mut found, true)?;
     let candidates = if let Some(named) = &named { vec![named.clone()] } else { std::mem::take(&mut found) };
     let remark = choose(candidates, source.path)?;
     let Remark::Member { member: wanted, .. } = &remark else { unreachable!("a member was chosen") };
@@ -83,8 +87,8 @@ fn choose(members: Vec<Member>, path: &Path) -> Result<Remark, ReadError> {
     Ok(Remark::Member { member: chosen.path, passed_over })
 }
 
-/// `remark`, on the last of `found`, with all that is passed over: what was `found` before it, and what follows among `members`. If nothing
-/// is in `found`, the whole archive was looked through before, and `remark` says it all.
+/// `remark`, on the last of `found`, with all that is passed over: what was `found` before it, and what follows among `members` up to the
+/// first fault. If nothing is in `found`, the whole archive was looked through before, and `remark` says it all.
 fn with_others(
     remark: Remark,
     mut found: Vec<Member>,
@@ -93,27 +97,33 @@ fn with_others(
 ) -> Remark {
     let Some(read) = found.last().map(|read| read.path.clone()) else { return remark };
     // What is damaged behind the matrix is not read.
-    found.extend(tar_matrices(members, source, false).map(|(behind, _)| behind).unwrap_or_default());
+    _ = tar_matrices(members, source, &mut found, false);
     match choose(found, source.path) {
-        Ok(Remark::Member { member, passed_over }) if member == read => {
-            Remark::Member { member, passed_over }
+        Ok(Remark::Member { member, mut passed_over }) => {
+            // The first of the archive's name was read before another one was seen, which would have been chosen.
+            if member != read {
+                passed_over.retain(|passed| passed.name != read);
+                passed_over.push(PassedOver { name: member, why: Why::Other });
+            }
+            Remark::Member { member: read, passed_over }
         }
         _ => remark,
     }
 }
 
-/// The members that may be the matrix. If it `may_stop`, it does at `NAME/NAME.mtx`, which comes apart from those before it; else it looks
-/// through all that there are.
+/// Adds the members that may be the matrix to `found`, up to the first fault. If it `may_stop`, it does at `NAME/NAME.mtx`, which comes
+/// apart from those before it; else it looks through all that there are.
 fn tar_matrices(
     members: &mut Members<impl Read>,
     source: Source<'_>,
+    found: &mut Vec<Member>,
     may_stop: bool,
-) -> Result<(Vec<Member>, Option<Member>), ReadError> {
+) -> Result<Option<Member>, ReadError> {
     let Source { path, options, .. } = source;
     let budget = Budget::new(options);
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let stem = file_stem(&name).unwrap_or(&name).to_ascii_lowercase();
-    let (mut found, mut held) = (Vec::new(), 0);
+    let mut held = 0;
     while let Some(member) = members.next().map_err(damaged(path))? {
         // What has a longer name was never a file of Linux.
         let is_named = member.path.file_name().is_some_and(|name| name.len() <= LONGEST_NAME);
@@ -135,12 +145,12 @@ fn tar_matrices(
             return Err(damaged(path)(cause));
         }
         if may_stop && matrix.stem == stem && matches!(matrix.look, Look::Sparse | Look::Square) {
-            return Ok((found, Some(matrix)));
+            return Ok(Some(matrix));
         }
         // Its name, its stem, and both again when the matrix is chosen.
         held += 4 * (matrix.path.len() + size_of::<Member>()) as u128;
         budget.check(path, held)?;
         found.push(matrix);
     }
-    Ok((found, None))
+    Ok(None)
 }

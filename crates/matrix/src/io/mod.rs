@@ -57,7 +57,7 @@ use std::path::Path;
 use unpacked::Origin;
 
 /// Reads the matrix in a file. Its first bytes say what it is, whatever it is called; of an archive with several files the matrix is
-/// chosen by their names and sizes, and [`Loaded::remarks`] says which.
+/// chosen by their names and sizes, and [`Loaded::remarks`] says which. All of an archive is looked through for that.
 ///
 /// O(nnz) work on the threads of the current rayon pool; at most three times the memory of the matrix. The file is read
 /// and not mapped: a program that cuts it short meanwhile causes an error here and nothing worse.

@@ -113,8 +113,21 @@ fn what_lies_beside_the_matrix_of_an_archive_is_told_of_a_tar_as_of_a_zip() {
     assert_eq!(said("m.zip", &zip(&members.map(|(name, text)| (name, text.as_bytes())))), [expected]);
     assert_eq!(said("m.tar", &archive), [expected]);
     assert_eq!(said("m.tar.gz", &gzip(&archive)), [expected]);
-    // What is cut off behind the matrix is not missed: two members of two blocks each, and a part of a header.
+    // What is cut off behind the matrix is not missed: members of two blocks each, and a part of a header.
     assert_eq!(said("m.tar", &archive[..2148]), ["m/m.mtx is read, passed over: m/m_b.mtx (a vector)"]);
+    let before = "m/m.mtx is read, passed over: m/m_b.mtx (a vector), m/m_x.mtx (a vector)";
+    assert_eq!(said("m.tar", &archive[..3172]), [before]);
+    // Of two with the name of the archive a tar's first is read and a zip's larger one.
+    let longer = SMALL.replacen('\n', "\n% a comment\n", 1);
+    let members = [("a/m.mtx", SMALL), ("b/m.mtx", longer.as_str()), ("c/n.mtx", OTHER)];
+    assert_eq!(
+        said("m.tar", &tar(&members)),
+        ["a/m.mtx is read, passed over: c/n.mtx (a vector), b/m.mtx (another matrix)"]
+    );
+    assert_eq!(
+        said("m.zip", &zip(&members.map(|(name, text)| (name, text.as_bytes())))),
+        ["b/m.mtx is read, passed over: c/n.mtx (a vector), a/m.mtx (another matrix)"]
+    );
 }
 
 #[test]

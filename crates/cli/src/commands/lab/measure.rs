@@ -71,7 +71,7 @@ impl Task {
 }
 
 impl Measure {
-    /// Remaining work of this shard. Of several files with one name in records the first counts.
+    /// Remaining work of this shard. Of several sources with one name in records the first counts.
     fn plan(
         &self,
         sources: Vec<MatrixSource>,
@@ -80,7 +80,7 @@ impl Measure {
         counts: &mut MeasureAnswer,
         context: &Context,
     ) -> Vec<Task> {
-        let mut files = HashSet::new();
+        let mut met = HashMap::new();
         let mut known: HashMap<String, HashSet<Candidate>> = HashMap::new();
         for record in corpus.records() {
             known.entry(record.matrix.clone()).or_default().extend(record.results.iter().map(|m| m.id));
@@ -92,8 +92,7 @@ impl Measure {
                 counts.elsewhere += 1;
                 continue;
             }
-            if matches!(source, MatrixSource::File(_)) && !files.insert(name.clone()) {
-                pass_over(&name, "another file before it has this folder and name", counts, context);
+            if !is_first((&name, &source), &mut met, counts, context) {
                 continue;
             }
             let known = known.entry(name.clone()).or_default();
@@ -206,6 +205,7 @@ impl Measure {
         for record in CorpusRecord::merged(corpus.records().to_vec()) {
             known.entry(record.matrix.clone()).or_default().push(record);
         }
+        let mut met = HashMap::new();
         let bar = context.printer.progress(sources.len() as u64, "matrices");
         for (done, source) in sources.into_iter().enumerate() {
             context.interrupt.check().map_err(|f| f.keeping(|| self.kept(&corpus)))?;
@@ -213,6 +213,9 @@ impl Measure {
             bar.at(done as u64, name.clone());
             if self.shard.is_some_and(|shard| !shard.holds(&name)) {
                 counts.elsewhere += 1;
+                continue;
+            }
+            if !is_first((&name, &source), &mut met, &mut counts, context) {
                 continue;
             }
             let Some(records) = known.remove(&name) else {
@@ -271,7 +274,7 @@ impl Measure {
                 .line(format_args!("{unknown} not in the folder: nothing was measured of them"))?;
         }
         context.printer.line(format_args!(
-            "{did}, {left}, {} unreadable; {} holds {}",
+            "{did}, {left}, {} left out; {} holds {}",
             counts.unreadable.len(),
             self.output.display(),
             counted(corpus.records().len() as u64, "record"),
@@ -312,6 +315,25 @@ fn load(
     }
 }
 
+/// Returns whether `source` is the first of this run with its `name` in records. It is passed over if it was met before, and with a warning
+/// if another one was.
+fn is_first(
+    (name, source): (&str, &MatrixSource),
+    met: &mut HashMap<String, Option<PathBuf>>,
+    counts: &mut MeasureAnswer,
+    context: &Context,
+) -> bool {
+    let place = source.file().map(|path| path.canonicalize().unwrap_or_else(|_| path.to_owned()));
+    let Some(first) = met.get(name) else {
+        met.insert(name.to_owned(), place);
+        return true;
+    };
+    if *first != place {
+        pass_over(name, "another file before it has this folder and name", counts, context);
+    }
+    false
+}
+
 /// Returns whether the matrix called `name` is another one than that of the records with this name, of which a warning is given: its
 /// times and theirs would be taken for those of one.
 fn is_another(
@@ -320,12 +342,16 @@ fn is_another(
     counts: &mut MeasureAnswer,
     context: &Context,
 ) -> bool {
-    let size = |f: &Features| (f.nrows, f.ncols, f.nnz);
-    let another = |record: &&CorpusRecord| record.matrix == name && size(&record.features) != size(features);
+    // What records of every version hold, computed in the same way.
+    let exact = |f: &Features| (f.nrows, f.ncols, f.nnz, f.row_max, f.row_quantiles, f.hyb, f.bandwidth);
+    let another =
+        |record: &&CorpusRecord| record.matrix == name && exact(&record.features) != exact(features);
     let Some(record) = records.iter().find(another) else { return false };
-    let (nrows, ncols, nnz) = size(&record.features);
+    let (nrows, ncols, nnz, .., band) = exact(&record.features);
     let nnz = counted(nnz, "non-zero");
-    let why = format!("the folder holds another matrix of this name, {nrows} x {ncols} with {nnz}");
+    let why = format!(
+        "the folder holds another matrix of this name, {nrows} x {ncols} with {nnz} in a band of {band}"
+    );
     pass_over(name, &why, counts, context);
     true
 }
