@@ -96,18 +96,27 @@ impl BlockCounter {
         if a.row_ptr[rows.start] == a.row_ptr[rows.end] {
             return;
         }
-        let mut union = Union::default();
-        for (at, side) in BLOCK_SIDES.into_iter().enumerate() {
-            let [blocks, stored, longest] = &self.found[at];
-            let is_open = || self.fits[at] && blocks.load(Relaxed) <= self.most[at];
-            if is_open() {
-                for_each_slice((a, side, self.most[at]), rows.clone(), steps, &mut union, |slice| {
+        let count = |sizes: Range<usize>| sizes.for_each(|at| self.add_size(a, at, rows.clone(), steps));
+        a.in_parallel(&rows, || a.in_parallel(&rows, || count(0..1), || count(1..2)), || count(2..4));
+    }
+
+    /// [`BlockCounter::add`] for the size that has this place in [`BLOCK_SIDES`].
+    fn add_size(&self, a: Pattern<'_>, at: usize, rows: Range<usize>, steps: &[Option<usize>]) {
+        let [blocks, stored, longest] = &self.found[at];
+        let is_open = || self.fits[at] && blocks.load(Relaxed) <= self.most[at];
+        if is_open() {
+            for_each_slice(
+                (a, BLOCK_SIDES[at], self.most[at]),
+                rows,
+                steps,
+                &mut Union::default(),
+                |slice| {
                     blocks.fetch_add(slice.blocks, Relaxed);
                     stored.fetch_add(slice.stored, Relaxed);
                     longest.fetch_max(slice.longest, Relaxed);
                     is_open()
-                });
-            }
+                },
+            );
         }
     }
 

@@ -276,6 +276,22 @@ impl<'a> Pattern<'a> {
     pub(crate) fn row(self, row: usize) -> &'a [u32] {
         &self.col_idx[self.row_ptr[row] as usize..self.row_ptr[row + 1] as usize]
     }
+
+    /// Does both, side by side where `rows` have so many non-zeros that it pays: a matrix may have few and long rows.
+    pub(crate) fn in_parallel<A: Send, B: Send>(
+        self,
+        rows: &Range<usize>,
+        one: impl FnOnce() -> A + Send,
+        other: impl FnOnce() -> B + Send,
+    ) -> (A, B) {
+        /// Chosen: some 30 us of work of one thread.
+        const MANY: u64 = 1 << 15;
+        if self.row_ptr[rows.end] - self.row_ptr[rows.start] > MANY {
+            rayon::join(one, other)
+        } else {
+            (one(), other())
+        }
+    }
 }
 
 /// Consecutive pieces of `all`, of these lengths.

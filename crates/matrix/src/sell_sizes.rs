@@ -72,20 +72,10 @@ const COUNTED: u64 = 256;
 /// Rows that one task looks at, at least. Chosen: some 10 us of work.
 const ROWS_PER_TASK: usize = 16_384;
 
-/// Stored entries, padding included, of every shape of the catalogue; and how long the rows are, which is counted on
-/// the way. From the row offsets and `steps`, the sum over all slices of 32 rows as they stand of how long the longest is. O(nrows), in
-/// parallel, with some kilobytes of memory a worker.
-pub(crate) fn sizes(row_ptr: &[u64], steps: u64) -> (Vec<(SellShape, u64)>, RowLengths) {
-    let Seen { stored, lengths } = sorted(row_ptr, &SellShape::ALL);
-    let size = |(shape, stored): (SellShape, u64)| {
-        (shape, if shape.is_sorted() { stored } else { u64::from(shape.slice) * steps })
-    };
-    (SellShape::ALL.into_iter().zip(stored).map(size).collect(), lengths.histogram())
-}
-
-/// How long the rows are. O(nrows), in parallel.
-pub(crate) fn lengths(row_ptr: &[u64]) -> RowLengths {
-    sorted(row_ptr, &SellShape::ALL).lengths.histogram()
+/// Looks at the windows of every shape of the catalogue. From the row offsets alone. O(nrows), in parallel, with some kilobytes of memory a
+/// worker.
+pub(crate) fn windows(row_ptr: &[u64]) -> Seen {
+    sorted(row_ptr, &SellShape::ALL)
 }
 
 /// Stored entries of each of `shapes`, of which every window is a multiple of the next smaller one.
@@ -98,7 +88,7 @@ pub(crate) fn stored_entries(row_ptr: &[u64], shapes: &[SellShape]) -> Vec<u64> 
 }
 
 /// Sizes and lengths of some of the rows.
-struct Seen {
+pub(crate) struct Seen {
     /// Stored entries of each shape.
     stored: Vec<u64>,
     /// Lengths of the rows of all windows; of no row if no shape sorts.
@@ -106,6 +96,20 @@ struct Seen {
 }
 
 impl Seen {
+    /// Stored entries, padding included, of every shape of the catalogue. `steps`: the sum over all slices of 32 rows as they stand of how
+    /// long the longest is.
+    pub(crate) fn sizes(&self, steps: u64) -> Vec<(SellShape, u64)> {
+        let size = |(shape, &stored): (SellShape, &u64)| {
+            (shape, if shape.is_sorted() { stored } else { u64::from(shape.slice) * steps })
+        };
+        SellShape::ALL.into_iter().zip(&self.stored).map(size).collect()
+    }
+
+    /// How long the rows are.
+    pub(crate) fn lengths(&self) -> RowLengths {
+        self.lengths.histogram()
+    }
+
     fn nothing(shapes: &[SellShape]) -> Self {
         Self { stored: vec![0; shapes.len()], lengths: LengthCounts::default() }
     }

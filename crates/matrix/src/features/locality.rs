@@ -56,26 +56,45 @@ impl Locality {
         }
     }
 
-    /// Locality and the share of reused non-zeros, `x_reuse`: 1 without any non-zero.
-    pub(super) fn of(rows: &Rows<'_>, sweep: &Sweep) -> (f64, Self) {
-        let a = rows.a;
-        let [reuse, single, double] = WARP.shares(rows, |sectors: &mut Sectors, piece: &Piece| {
-            let [single, double] = sectors.count(&a.col_idx[piece.entries.clone()]);
-            [reused(rows, piece), single, double]
-        });
-        let multiprocessor_sectors = MULTIPROCESSOR.shares(rows, |sectors: &mut Sectors, piece: &Piece| {
-            sectors.count(&a.col_idx[piece.entries.clone()])
-        });
+    pub(super) fn of(rows: &Rows<'_>, sweep: &Sweep, sampled: &Sampled) -> Self {
         let (min, max) = sweep.distances.unwrap_or_default();
-        let locality = Self {
+        Self {
             min_distance: u64::from(min),
             max_distance: u64::from(max),
             team_steps: sweep.team_steps,
-            warp_sectors: [single, double],
-            multiprocessor_sectors,
+            warp_sectors: sampled.by_warps,
+            multiprocessor_sectors: sampled.by_multiprocessors,
             loads: Some(Loads::of(rows, sweep)),
+        }
+    }
+}
+
+/// What is counted on samples of the rows.
+pub(super) struct Sampled {
+    /// Share of reused non-zeros, `x_reuse`: 1 without any non-zero.
+    pub(super) reuse: f64,
+    by_warps: [f64; 2],
+    by_multiprocessors: [f64; 2],
+}
+
+impl Sampled {
+    /// Counts. O(1) in the rows, in parallel.
+    pub(super) fn of(rows: &Rows<'_>) -> Self {
+        let a = rows.a;
+        let by_warps = || {
+            WARP.shares(rows, |sectors: &mut Sectors, piece: &Piece| {
+                let [single, double] = sectors.count(&a.col_idx[piece.entries.clone()]);
+                [reused(rows, piece), single, double]
+            })
         };
-        (if rows.nnz() == 0 { 1.0 } else { reuse }, locality)
+        let by_multiprocessors = || {
+            MULTIPROCESSOR.shares(rows, |sectors: &mut Sectors, piece: &Piece| {
+                sectors.count(&a.col_idx[piece.entries.clone()])
+            })
+        };
+        let ([reuse, single, double], by_multiprocessors) = rayon::join(by_warps, by_multiprocessors);
+        let reuse = if rows.nnz() == 0 { 1.0 } else { reuse };
+        Self { reuse, by_warps: [single, double], by_multiprocessors }
     }
 }
 

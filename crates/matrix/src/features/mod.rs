@@ -19,6 +19,7 @@ use crate::{
     BinCounts, BroEllShape, BroEllSize, Csr, HybSplit, MatrixSize, Pattern, RowLengths, Scalar, SellShape,
     TeamBlocks, TileWork, TileWorks, sell_sizes,
 };
+use locality::Sampled;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use sweep::{ROWS_AT_ONCE, Sweep};
@@ -111,8 +112,8 @@ impl Features {
         const { assert!(ROWS_AT_ONCE.is_multiple_of(BLOCK_COUNT_ROWS), "whole slices of blocks") };
         let (diagonals, blocks) = (DiagonalSet::for_matrix(a), BlockCounter::for_matrix(a));
         let (features, _) = Self::of_swept(&Rows::all(a), |rows, steps| {
-            diagonals.add(a, rows.clone(), steps);
-            blocks.add(a, rows, steps);
+            let both = (|| diagonals.add(a, rows.clone(), steps), || blocks.add(a, rows.clone(), steps));
+            a.in_parallel(&rows, both.0, both.1);
         });
         Self { diagonals: Some(diagonals.count()), blocks: Some(blocks.counts()), ..features }
     }
@@ -129,19 +130,26 @@ impl Features {
         rows: &Rows<'_>,
         count: impl Fn(Range<usize>, &[Option<usize>]) + Sync,
     ) -> (Self, RowLengths) {
-        let sweep = Sweep::of(rows, count);
-        let (sell, lengths) = sell_sizes::sizes(rows.row_ptr(), sweep.team_steps[0]);
-        let (x_reuse, locality) = Locality::of(rows, &sweep);
+        let ptr = rows.row_ptr();
+        // Side by side, so that no thread waits for the last piece of one before it begins another.
+        let ((sweep, windows), (sampled, (tiles, team_blocks))) = rayon::join(
+            || rayon::join(|| Sweep::of(rows, &count), || sell_sizes::windows(ptr)),
+            || {
+                let of_lengths = || rayon::join(|| TileWork::of(ptr), || TeamBlocks::of(ptr));
+                rayon::join(|| Sampled::of(rows), of_lengths)
+            },
+        );
+        let (lengths, sell) = (windows.lengths(), windows.sizes(sweep.team_steps[0]));
         let bro_ell = BroEllShape::ALL.into_iter().zip(sweep.bro_ell).collect();
-        let padded = PaddedSizes::new(sell, bro_ell);
-        let known = Self::from_row_lengths(&lengths, rows.a.ncols as u64, sweep.bandwidth, x_reuse);
-        let (tiles, team_blocks) = (Some(TileWork::of(rows.row_ptr())), Some(TeamBlocks::of(rows.row_ptr())));
-        (Self { padded, tiles, team_blocks, locality: Some(locality), ..known }, lengths)
+        let (padded, locality) = (PaddedSizes::new(sell, bro_ell), Locality::of(rows, &sweep, &sampled));
+        let known = Self::from_row_lengths(&lengths, rows.a.ncols as u64, sweep.bandwidth, sampled.reuse);
+        let (tiles, team_blocks, locality) = (Some(tiles), Some(team_blocks), Some(locality));
+        (Self { tiles, team_blocks, padded, locality, ..known }, lengths)
     }
 
     /// Computes [`Features::of_rows`] without sizes of padded formats and locality, `x_reuse` of a smaller sample.
     pub(crate) fn outline_of_rows(rows: &Rows<'_>) -> (Self, RowLengths) {
-        let lengths = sell_sizes::lengths(rows.row_ptr());
+        let lengths = sell_sizes::windows(rows.row_ptr()).lengths();
         let (bandwidth, x_reuse) = (sweep::bandwidth(rows), locality::x_reuse(rows));
         (Self::from_row_lengths(&lengths, rows.a.ncols as u64, bandwidth, x_reuse), lengths)
     }

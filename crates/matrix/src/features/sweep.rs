@@ -43,11 +43,13 @@ impl Sweep {
             let start = rows.range.start + piece * ROWS_AT_ONCE;
             let piece = start..(start + ROWS_AT_ONCE).min(rows.range.end);
             let steps = moved_rows::steps(rows.a, piece.clone());
-            for (start, steps) in piece.clone().step_by(BLOCK_ROWS).zip(steps.chunks(PARTS)) {
-                sweep.block(rows, start..(start + BLOCK_ROWS).min(piece.end), steps);
-            }
-            count(piece, &steps);
-            sweep
+            let look = || {
+                for (start, steps) in piece.clone().step_by(BLOCK_ROWS).zip(steps.chunks(PARTS)) {
+                    sweep.block(rows, start..(start + BLOCK_ROWS).min(piece.end), steps);
+                }
+                sweep
+            };
+            rows.a.in_parallel(&piece, look, || count(piece.clone(), &steps)).0
         };
         (0..rows.count().div_ceil(ROWS_AT_ONCE))
             .into_par_iter()
