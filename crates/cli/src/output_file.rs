@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 const BANNER: &str = "%%MatrixMarket";
 
 /// Refuses a file, if there is one, that [`write()`] would fail to write, and one whose place must not be taken: that of one of `inputs`,
-/// whatever it is called there, that of a file of any profile, and that of a matrix. Nothing is changed. `what` goes into the file, and
+/// whatever it is called there, that of a document of any profile, and that of a matrix. Nothing is changed. `what` goes into the file, and
 /// `flag` names it: `the page`, `--report`.
 ///
 /// # Errors

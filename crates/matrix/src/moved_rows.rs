@@ -33,8 +33,12 @@ pub(crate) fn distinct(part: Range<usize>, step: Option<usize>) -> Range<usize> 
 }
 
 /// Smallest `step`, but `likely` first, with which all of `rows` are the rows that stand `step` above them, each entry moved as far to the
-/// right as its row stands below. Only rows of one length are compared. `None` if there is no such step.
+/// right as its row stands below. Only rows of one length are compared, and none of a matrix with so many columns that the sum of a column
+/// and a step may not fit into 32 bits. `None` if there is no such step.
 fn step_of(a: Pattern<'_>, rows: Range<usize>, likely: usize) -> Option<usize> {
+    if a.ncols > u32::MAX as usize - FARTHEST_ABOVE {
+        return None;
+    }
     let length = common_length(&a.row_ptr[rows.start..=rows.end])?;
     let is_moved_by = |step: usize| {
         let Some(first) = rows.start.checked_sub(step) else { return false };
@@ -50,11 +54,11 @@ fn entries(a: Pattern<'_>, rows: Range<usize>) -> &[u32] {
     &a.col_idx[a.row_ptr[rows.start] as usize..a.row_ptr[rows.end] as usize]
 }
 
-/// Returns whether `cols` are those of `above`, each plus `by`. The ends are looked at first; then a loop without an early end, which the
-/// compiler turns into wide instructions.
+/// Returns whether `cols`, those of a row or of rows in which no sum exceeds 32 bits, are those of `above`, each plus `by`. The ends are
+/// looked at first; then a loop without an early end, which the compiler turns into wide instructions.
 pub(crate) fn is_moved(above: &[u32], cols: &[u32], by: u32) -> bool {
     let ends = |cols: &[u32]| cols.first().copied().zip(cols.last().copied());
-    // The last one is the largest: if it does not overflow, none does.
+    // The last one of a row is the largest: if it does not overflow, none does.
     let moved_ends =
         ends(above).and_then(|(first, last)| Some((first.wrapping_add(by), last.checked_add(by)?)));
     above.len() == cols.len()
@@ -94,5 +98,9 @@ mod tests {
             is_moved(&[3, 8], &[4, 9], 1) && !is_moved(&[3, 8], &[4, 10], 1) && !is_moved(&[3], &[4, 9], 1)
         );
         assert!(!is_moved(&[u32::MAX - 1], &[1], 3));
+        // One entry a row, three unknowns a point: from row 51 on columns would begin again at 0.
+        let cols: Vec<u32> = (0..96).map(|row: u32| (u32::MAX - 50).wrapping_add(row / 3 * 3)).collect();
+        let a = Csr::try_new(96, u32::MAX as usize - 1, (0..=96).collect(), cols, vec![1.0_f32; 96]).unwrap();
+        assert_eq!(steps((&a).into(), 0..96), [None; 3]);
     }
 }

@@ -263,6 +263,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn sizes_of_the_catalogue_are_those_of_its_shapes() {
+        let row_ptr = crate::csr::offsets((0..3000).map(|row| row * 7919 % 40));
+        let longest = |rows: &[u64]| rows.windows(2).map(|ends| ends[1] - ends[0]).max().unwrap();
+        let steps = (0..3000).step_by(32).map(|row| longest(&row_ptr[row..=(row + 32).min(3000)])).sum();
+        let (_, sizes): (Vec<_>, Vec<_>) = windows(&row_ptr).sizes(steps).into_iter().unzip();
+        assert_eq!(
+            sizes,
+            stored_entries(&row_ptr, &SellShape::ALL),
+            "unsorted shapes have slices of 32 rows"
+        );
+    }
+
+    #[test]
     fn the_catalogue_is_made_of_shapes_whose_windows_nest() {
         assert!(SellShape::ALL.iter().any(|shape| shape.is_sorted()), "or no row length is counted");
         for shape in SellShape::ALL {

@@ -48,7 +48,7 @@ impl Loads {
     /// Non-zeros that [`Loads::x`] and [`Loads::rows`] count lines of.
     pub const NNZ: u64 = 1024;
 
-    /// Of rows that `sweep` went over. O(1) in the rows, in parallel.
+    /// Of rows that `sweep` went over. O(log rows), in parallel.
     pub(super) fn of(rows: &Rows<'_>, sweep: &Sweep) -> Self {
         let (nnz, ptr) = (rows.nnz(), rows.row_ptr());
         if nnz == 0 {

@@ -98,12 +98,14 @@ fn with_others(
     let Some(read) = found.last().map(|read| read.path.clone()) else { return remark };
     // What is damaged behind the matrix is not read.
     _ = tar_matrices(members, source, &mut found, false);
+    let unknown: Vec<_> = found.iter().filter(|m| m.look == Look::Unknown).map(|m| m.path.clone()).collect();
     match choose(found, source.path) {
         Ok(Remark::Member { member, mut passed_over }) => {
-            // The first of the archive's name was read before another one was seen, which would have been chosen.
+            // It was read before what would have been chosen was seen.
             if member != read {
+                let why = if unknown.contains(&member) { Why::NoMatrix } else { Why::Other };
                 passed_over.retain(|passed| passed.name != read);
-                passed_over.push(PassedOver { name: member, why: Why::Other });
+                passed_over.push(PassedOver { name: member, why });
             }
             Remark::Member { member: read, passed_over }
         }

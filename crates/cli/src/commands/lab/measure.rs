@@ -215,13 +215,14 @@ impl Measure {
                 counts.elsewhere += 1;
                 continue;
             }
+            if !known.contains_key(&name) && !met.contains_key(&name) {
+                counts.unknown += 1;
+                continue;
+            }
             if !is_first((&name, &source), &mut met, &mut counts, context) {
                 continue;
             }
-            let Some(records) = known.remove(&name) else {
-                counts.unknown += 1;
-                continue;
-            };
+            let records = known.remove(&name).unwrap_or_default();
             let Some(matrix) = load(&source, &name, &mut counts, context)? else { continue };
             let features = Features::of(&matrix);
             if is_another((&name, &features), &records, &mut counts, context) {
