@@ -223,14 +223,14 @@ fn for_each_slice(
     mut see: impl FnMut(BlockCount) -> bool,
 ) {
     let side_of = side as usize;
-    let mut lengths = Vec::with_capacity(rows.len().div_ceil(side_of));
+    union.lengths.clear();
     for first in rows.clone().step_by(SLICE * side_of) {
         let mut slice = BlockCount::default();
         for start in (first..(first + SLICE * side_of).min(rows.end)).step_by(side_of) {
             let of = start..(start + side_of).min(rows.end);
-            let above = moved_from(&rows, &of, side_of, steps).map(|above| lengths[above]);
+            let above = moved_from(&rows, &of, side_of, steps).map(|above| union.lengths[above]);
             let length = above.unwrap_or_else(|| union.length(a, side, of));
-            lengths.push(length);
+            union.lengths.push(length);
             slice.blocks += length;
             slice.longest = slice.longest.max(length);
             if slice.blocks > most {
@@ -266,6 +266,8 @@ pub(crate) struct Union {
     columns: Vec<u32>,
     len: usize,
     spare: Vec<u32>,
+    /// Blocks of the rows of blocks that were counted before.
+    lengths: Vec<u64>,
 }
 
 impl Union {

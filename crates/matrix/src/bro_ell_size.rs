@@ -170,9 +170,8 @@ pub(crate) fn of_block(
             or_differences(a, distinct(part.clone(), *step), start, of_part);
             if let (0, Some(_), [first, ..]) = (start, step, &mut *of_part) {
                 // These rows have the same differences behind their first entries.
-                let entries = &a.col_idx[a.row_ptr[part.start] as usize..a.row_ptr[part.end] as usize];
-                *first |=
-                    entries.iter().step_by(width).fold(0, |or, col| or | col.wrapping_sub(BEFORE_FIRST));
+                let firsts = a.rows(&part).iter().step_by(width);
+                *first |= firsts.fold(0, |or, col| or | col.wrapping_sub(BEFORE_FIRST));
             }
             for (all, or) in of_all.iter_mut().zip(of_part.iter()) {
                 *all |= or;

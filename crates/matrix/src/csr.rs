@@ -277,6 +277,11 @@ impl<'a> Pattern<'a> {
         &self.col_idx[self.row_ptr[row] as usize..self.row_ptr[row + 1] as usize]
     }
 
+    /// Columns of neighbouring rows, row by row.
+    pub(crate) fn rows(self, rows: &Range<usize>) -> &'a [u32] {
+        &self.col_idx[self.row_ptr[rows.start] as usize..self.row_ptr[rows.end] as usize]
+    }
+
     /// Does both, side by side where `rows` have so many non-zeros that it pays: a matrix may have few and long rows.
     pub(crate) fn in_parallel<A: Send, B: Send>(
         self,

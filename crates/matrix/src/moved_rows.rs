@@ -43,15 +43,10 @@ fn step_of(a: Pattern<'_>, rows: Range<usize>, likely: usize) -> Option<usize> {
     let is_moved_by = |step: usize| {
         let Some(first) = rows.start.checked_sub(step) else { return false };
         a.row_ptr[first..=rows.start].windows(2).all(|ends| ends[1] - ends[0] == length)
-            && is_moved(entries(a, first..rows.end - step), entries(a, rows.clone()), step as u32)
+            && is_moved(a.rows(&(first..rows.end - step)), a.rows(&rows), step as u32)
     };
     let others = (1..=FARTHEST_ABOVE).filter(|step| *step != likely);
     std::iter::once(likely).chain(others).find(|&step| is_moved_by(step))
-}
-
-/// Columns of neighbouring rows.
-fn entries(a: Pattern<'_>, rows: Range<usize>) -> &[u32] {
-    &a.col_idx[a.row_ptr[rows.start] as usize..a.row_ptr[rows.end] as usize]
 }
 
 /// Returns whether `cols`, those of a row or of rows in which no sum exceeds 32 bits, are those of `above`, each plus `by`. The ends are

@@ -112,8 +112,8 @@ impl Features {
         const { assert!(ROWS_AT_ONCE.is_multiple_of(BLOCK_COUNT_ROWS), "whole slices of blocks") };
         let (diagonals, blocks) = (DiagonalSet::for_matrix(a), BlockCounter::for_matrix(a));
         let (features, _) = Self::of_swept(&Rows::all(a), |rows, steps| {
-            let both = (|| diagonals.add(a, rows.clone(), steps), || blocks.add(a, rows.clone(), steps));
-            a.in_parallel(&rows, both.0, both.1);
+            let diagonals = || diagonals.add(a, rows.clone(), steps);
+            a.in_parallel(&rows, diagonals, || blocks.add(a, rows.clone(), steps));
         });
         Self { diagonals: Some(diagonals.count()), blocks: Some(blocks.counts()), ..features }
     }

@@ -10,7 +10,7 @@ use super::options::Source;
 use super::stream;
 use super::tar_members::Members;
 use super::unpacked::{Origin, Packing, damaged};
-use super::which::{Look, Member, PassedOver, Why, only_matrix};
+use super::which::{Look, Member, PassedOver, only_matrix};
 use super::{Loaded, ReadError, Remark, file_stem, npz};
 use crate::Scalar;
 use std::io::{self, Read};
@@ -29,16 +29,15 @@ pub(super) fn read_tar<T: Scalar>(
     let mut found = Vec::new();
     let named = tar_matrices(&mut Members::new(archive), source, &mut found, true)?;
     let candidates = if let Some(named) = &named { vec![named.clone()] } else { std::mem::take(&mut found) };
-    let remark = choose(candidates, source.path)?;
-    let Remark::Member { member: wanted, .. } = &remark else { unreachable!("a member was chosen") };
+    let (wanted, passed_over) = choose(candidates, source.path)?;
     let (archive, count, total) = origin.open(packings, source)?;
     let damaged = damaged(source.path);
     let mut members = Members::new(archive);
     while let Some(member) = members.next().map_err(&damaged)? {
-        if member.is_file && member.path.to_string_lossy() == **wanted {
+        if member.is_file && member.path.to_string_lossy() == *wanted.path {
             let loaded = stream::read_counted(Box::new(&mut members), (count, total), source.within())?;
-            found.extend(named);
-            return Ok(loaded.remarked(with_others(remark, found, &mut members, source)));
+            let passed_over = named.map_or(passed_over, |named| beside(named, found, &mut members, source));
+            return Ok(loaded.remarked(Remark::Member { member: wanted.path, passed_over }));
         }
     }
     // It was there when the archive was looked through.
@@ -61,14 +60,13 @@ pub(super) fn read_zip<T: Scalar>(
             members.extend(Member::visible(&name, size, || Look::of_bytes(&head_of(&mut file), options)));
         }
     }
-    let remark = choose(members, path)?;
-    let Remark::Member { member, .. } = &remark else { unreachable!("a member was chosen") };
-    let file = archive.by_name(member).map_err(fail)?;
+    let (chosen, passed_over) = choose(members, path)?;
+    let file = archive.by_name(&chosen.path).map_err(fail)?;
     npz::check_compression(path, file.compression())?;
     let total = crate::Bytes(file.size());
     let (content, count) = super::unpacked::Counted::new(file);
     let loaded = stream::read_counted(Box::new(content), (count, total), source.within())?;
-    Ok(loaded.remarked(remark))
+    Ok(loaded.remarked(Remark::Member { member: chosen.path, passed_over }))
 }
 
 /// The first bytes of a member, as far as they can be read.
@@ -79,38 +77,32 @@ fn head_of(content: &mut impl Read) -> Vec<u8> {
     head
 }
 
-fn choose(members: Vec<Member>, path: &Path) -> Result<Remark, ReadError> {
+/// The member that is the matrix, and what is passed over.
+fn choose(members: Vec<Member>, path: &Path) -> Result<(Member, Vec<PassedOver>), ReadError> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let stem = file_stem(&name).unwrap_or(&name);
-    let (chosen, passed_over) =
-        only_matrix(stem, members).ok_or_else(|| ReadError::NoMatrix { path: path.to_owned() })?;
-    Ok(Remark::Member { member: chosen.path, passed_over })
+    only_matrix(stem, members).ok_or_else(|| ReadError::NoMatrix { path: path.to_owned() })
 }
 
-/// `remark`, on the last of `found`, with all that is passed over: what was `found` before it, and what follows among `members` up to the
-/// first fault. If nothing is in `found`, the whole archive was looked through before, and `remark` says it all.
-fn with_others(
-    remark: Remark,
+/// What is passed over where `read` was read as soon as it was seen: what was `found` before it, and what follows among `members` up to the
+/// first fault.
+fn beside(
+    read: Member,
     mut found: Vec<Member>,
     members: &mut Members<impl Read>,
     source: Source<'_>,
-) -> Remark {
-    let Some(read) = found.last().map(|read| read.path.clone()) else { return remark };
+) -> Vec<PassedOver> {
+    let name = read.path.clone();
+    found.push(read);
     // What is damaged behind the matrix is not read.
     _ = tar_matrices(members, source, &mut found, false);
-    let unknown: Vec<_> = found.iter().filter(|m| m.look == Look::Unknown).map(|m| m.path.clone()).collect();
-    match choose(found, source.path) {
-        Ok(Remark::Member { member, mut passed_over }) => {
-            // It was read before what would have been chosen was seen.
-            if member != read {
-                let why = if unknown.contains(&member) { Why::NoMatrix } else { Why::Other };
-                passed_over.retain(|passed| passed.name != read);
-                passed_over.push(PassedOver { name: member, why });
-            }
-            Remark::Member { member: read, passed_over }
-        }
-        _ => remark,
+    let Ok((chosen, mut passed_over)) = choose(found, source.path) else { return Vec::new() };
+    // It was read before what would have been chosen was seen.
+    if chosen.path != name {
+        passed_over.retain(|passed| passed.name != name);
+        passed_over.push(PassedOver::not_chosen(chosen));
     }
+    passed_over
 }
 
 /// Adds the members that may be the matrix to `found`, up to the first fault. If it `may_stop`, it does at `NAME/NAME.mtx`, which comes

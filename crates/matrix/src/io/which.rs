@@ -116,6 +116,14 @@ pub struct PassedOver {
     pub why: Why,
 }
 
+impl PassedOver {
+    /// A member that might have been the matrix, beside the one that is read.
+    pub(super) fn not_chosen(member: Member) -> Self {
+        let why = if member.look == Look::Unknown { Why::NoMatrix } else { Why::Other };
+        Self { name: member.path, why }
+    }
+}
+
 /// Reasons why a file is not the matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -189,10 +197,7 @@ pub(super) fn only_matrix(name: &str, mut members: Vec<Member>) -> Option<(Membe
     };
     let (best, _) = kept.iter().enumerate().max_by_key(better)?;
     let chosen = kept.swap_remove(best);
-    passed.extend(kept.into_iter().map(|member| {
-        let why = if member.look == Look::Unknown { Why::NoMatrix } else { Why::Other };
-        PassedOver { name: member.path, why }
-    }));
+    passed.extend(kept.into_iter().map(PassedOver::not_chosen));
     Some((chosen, passed))
 }
 

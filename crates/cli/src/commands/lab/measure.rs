@@ -215,17 +215,16 @@ impl Measure {
                 counts.elsewhere += 1;
                 continue;
             }
-            if !known.contains_key(&name) && !met.contains_key(&name) {
+            let Some(records) = known.get(&name) else {
                 counts.unknown += 1;
                 continue;
-            }
+            };
             if !is_first((&name, &source), &mut met, &mut counts, context) {
                 continue;
             }
-            let records = known.remove(&name).unwrap_or_default();
             let Some(matrix) = load(&source, &name, &mut counts, context)? else { continue };
             let features = Features::of(&matrix);
-            if is_another((&name, &features), &records, &mut counts, context) {
+            if is_another((&name, &features), records, &mut counts, context) {
                 continue;
             }
             for record in records {
@@ -234,7 +233,7 @@ impl Measure {
                     continue;
                 }
                 counts.renewed += 1;
-                corpus.append(record.with_features(features.clone()))?;
+                corpus.append(record.clone().with_features(features.clone()))?;
             }
         }
         corpus.sync()?;
