@@ -97,10 +97,11 @@ impl BlockCounter {
             return;
         }
         let count = |sizes: Range<usize>| sizes.for_each(|at| self.add_size(a, at, rows.clone(), steps));
-        a.in_parallel(&rows, || a.in_parallel(&rows, || count(0..1), || count(1..2)), || count(2..4));
+        a.in_parallel(&rows, &mut || count(0..2), &|| count(2..4));
     }
 
     /// [`BlockCounter::add`] for the size that has this place in [`BLOCK_SIDES`].
+    #[inline(never)]
     fn add_size(&self, a: Pattern<'_>, at: usize, rows: Range<usize>, steps: &[Option<usize>]) {
         let [blocks, stored, longest] = &self.found[at];
         let is_open = || self.fits[at] && blocks.load(Relaxed) <= self.most[at];

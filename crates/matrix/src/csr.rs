@@ -283,18 +283,19 @@ impl<'a> Pattern<'a> {
     }
 
     /// Does both, side by side where `rows` have so many non-zeros that it pays: a matrix may have few and long rows.
-    pub(crate) fn in_parallel<A: Send, B: Send>(
+    pub(crate) fn in_parallel(
         self,
         rows: &Range<usize>,
-        one: impl FnOnce() -> A + Send,
-        other: impl FnOnce() -> B + Send,
-    ) -> (A, B) {
+        one: &mut (dyn FnMut() + Send),
+        other: &(dyn Fn() + Sync),
+    ) {
         /// Chosen: some 30 us of work of one thread.
         const MANY: u64 = 1 << 15;
         if self.row_ptr[rows.end] - self.row_ptr[rows.start] > MANY {
-            rayon::join(one, other)
+            rayon::join(one, other);
         } else {
-            (one(), other())
+            one();
+            other();
         }
     }
 }

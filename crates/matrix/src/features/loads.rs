@@ -235,7 +235,7 @@ mod tests {
         let (ptr, values) = (crate::csr::offsets(lengths.iter().copied()), vec![1.0_f32; cols.len()]);
         let a = Csr::try_new(lengths.len(), 1 << 20, ptr, cols, values).unwrap();
         let rows = Rows::all((&a).into());
-        Loads::of(&rows, &Sweep::of(&rows, |_, _| ()))
+        Loads::of(&rows, &Sweep::of(&rows, &|_, _| ()))
     }
 
     #[test]

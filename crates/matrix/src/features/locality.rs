@@ -81,18 +81,13 @@ impl Sampled {
     /// Counts. O(1) in the rows, in parallel.
     pub(super) fn of(rows: &Rows<'_>) -> Self {
         let a = rows.a;
-        let by_warps = || {
-            WARP.shares(rows, |sectors: &mut Sectors, piece: &Piece| {
-                let [single, double] = sectors.count(&a.col_idx[piece.entries.clone()]);
-                [reused(rows, piece), single, double]
-            })
-        };
-        let by_multiprocessors = || {
-            MULTIPROCESSOR.shares(rows, |sectors: &mut Sectors, piece: &Piece| {
-                sectors.count(&a.col_idx[piece.entries.clone()])
-            })
-        };
-        let ([reuse, single, double], by_multiprocessors) = rayon::join(by_warps, by_multiprocessors);
+        let [reuse, single, double] = WARP.shares(rows, |sectors: &mut Sectors, piece: &Piece| {
+            let [single, double] = sectors.count(&a.col_idx[piece.entries.clone()]);
+            [reused(rows, piece), single, double]
+        });
+        let by_multiprocessors = MULTIPROCESSOR.shares(rows, |sectors: &mut Sectors, piece: &Piece| {
+            sectors.count(&a.col_idx[piece.entries.clone()])
+        });
         let reuse = if rows.nnz() == 0 { 1.0 } else { reuse };
         Self { reuse, by_warps: [single, double], by_multiprocessors }
     }

@@ -22,7 +22,7 @@ use crate::{
 use locality::Sampled;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
-use sweep::{ROWS_AT_ONCE, Sweep};
+use sweep::{Count, ROWS_AT_ONCE, Sweep};
 
 mod loads;
 mod locality;
@@ -111,9 +111,9 @@ impl Features {
     fn of_pattern(a: Pattern<'_>) -> Self {
         const { assert!(ROWS_AT_ONCE.is_multiple_of(BLOCK_COUNT_ROWS), "whole slices of blocks") };
         let (diagonals, blocks) = (DiagonalSet::for_matrix(a), BlockCounter::for_matrix(a));
-        let (features, _) = Self::of_swept(&Rows::all(a), |rows, steps| {
-            let diagonals = || diagonals.add(a, rows.clone(), steps);
-            a.in_parallel(&rows, diagonals, || blocks.add(a, rows.clone(), steps));
+        let (features, _) = Self::of_swept(&Rows::all(a), &|rows, steps| {
+            let mut diagonals = || diagonals.add(a, rows.clone(), steps);
+            a.in_parallel(&rows, &mut diagonals, &|| blocks.add(a, rows.clone(), steps));
         });
         Self { diagonals: Some(diagonals.count()), blocks: Some(blocks.counts()), ..features }
     }
@@ -122,22 +122,16 @@ impl Features {
     /// are by themselves, except that the band is measured from the diagonal of the whole, since rows that lie in a band
     /// still do when they stand alone, and that diagonals and blocks are not counted.
     pub(crate) fn of_rows(rows: &Rows<'_>) -> (Self, RowLengths) {
-        Self::of_swept(rows, |_, _| ())
+        Self::of_swept(rows, &|_, _| ())
     }
 
     /// `count` is given all rows, some neighbouring ones at a time and how far these are moved, in parallel.
-    fn of_swept(
-        rows: &Rows<'_>,
-        count: impl Fn(Range<usize>, &[Option<usize>]) + Sync,
-    ) -> (Self, RowLengths) {
+    fn of_swept(rows: &Rows<'_>, count: &Count<'_>) -> (Self, RowLengths) {
         let ptr = rows.row_ptr();
         // Side by side, so that no thread waits for the last piece of one before it begins another.
-        let ((sweep, windows), (sampled, (tiles, team_blocks))) = rayon::join(
-            || rayon::join(|| Sweep::of(rows, &count), || sell_sizes::windows(ptr)),
-            || {
-                let of_lengths = || rayon::join(|| TileWork::of(ptr), || TeamBlocks::of(ptr));
-                rayon::join(|| Sampled::of(rows), of_lengths)
-            },
+        let ((sweep, windows), (sampled, tiles, team_blocks)) = rayon::join(
+            || rayon::join(|| Sweep::of(rows, count), || sell_sizes::windows(ptr)),
+            || (Sampled::of(rows), TileWork::of(ptr), TeamBlocks::of(ptr)),
         );
         let (lengths, sell) = (windows.lengths(), windows.sizes(sweep.team_steps[0]));
         let bro_ell = BroEllShape::ALL.into_iter().zip(sweep.bro_ell).collect();

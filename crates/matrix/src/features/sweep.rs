@@ -19,6 +19,9 @@ const _: () = assert!(
     BLOCK_ROWS == PARTS * WARP && WARP == moved_rows::PART && ROWS_AT_ONCE.is_multiple_of(BLOCK_ROWS)
 );
 
+/// Counts more over some neighbouring rows, of which it is told what [`moved_rows::steps`] found.
+pub(super) type Count<'c> = dyn Fn(Range<usize>, &[Option<usize>]) + Sync + 'c;
+
 /// Numbers gathered over some of the rows.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Sweep {
@@ -38,18 +41,18 @@ pub(super) struct Sweep {
 
 impl Sweep {
     /// Over all of `rows`, which `count` is given, too, piece by piece, with the [`moved_rows::steps`] of the piece. O(nnz), in parallel.
-    pub(super) fn of(rows: &Rows<'_>, count: impl Fn(Range<usize>, &[Option<usize>]) + Sync) -> Self {
+    pub(super) fn of(rows: &Rows<'_>, count: &Count<'_>) -> Self {
         let step = |mut sweep: Self, piece: usize| {
             let start = rows.range.start + piece * ROWS_AT_ONCE;
             let piece = start..(start + ROWS_AT_ONCE).min(rows.range.end);
             let steps = moved_rows::steps(rows.a, piece.clone());
-            let look = || {
+            let mut look = || {
                 for (start, steps) in piece.clone().step_by(BLOCK_ROWS).zip(steps.chunks(PARTS)) {
                     sweep.block(rows, start..(start + BLOCK_ROWS).min(piece.end), steps);
                 }
-                sweep
             };
-            rows.a.in_parallel(&piece, look, || count(piece.clone(), &steps)).0
+            rows.a.in_parallel(&piece, &mut look, &|| count(piece.clone(), &steps));
+            sweep
         };
         (0..rows.count().div_ceil(ROWS_AT_ONCE))
             .into_par_iter()
@@ -58,6 +61,7 @@ impl Sweep {
     }
 
     /// Adds a block of `all` rows.
+    #[inline(never)]
     fn block(&mut self, all: &Rows<'_>, rows: Range<usize>, steps: &[Option<usize>]) {
         let a = all.a;
         let parts = || {
