@@ -9,7 +9,7 @@
 //! ```
 //! Blocks begin at multiples of their size, in rows and in columns.
 
-use crate::moved_rows::{self, FARTHEST_ABOVE, PART};
+use crate::moved_rows::{self, Copies, FARTHEST_ABOVE, PART};
 use crate::{Limits, Pattern, mix};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -91,25 +91,25 @@ impl BlockCounter {
     }
 
     /// Adds neighbouring rows of the matrix that it was made for, which begin with a multiple of [`BLOCK_COUNT_ROWS`] and end so or
-    /// with the matrix; `steps` says what [`moved_rows`](crate::moved_rows::steps) found.
-    pub(crate) fn add(&self, a: Pattern<'_>, rows: Range<usize>, steps: &[Option<usize>]) {
+    /// with the matrix; `copies` says what [`moved_rows`](crate::moved_rows::copies) found.
+    pub(crate) fn add(&self, a: Pattern<'_>, rows: Range<usize>, copies: &[Copies]) {
         if a.row_ptr[rows.start] == a.row_ptr[rows.end] {
             return;
         }
-        let count = |sizes: Range<usize>| sizes.for_each(|at| self.add_size(a, at, rows.clone(), steps));
+        let count = |sizes: Range<usize>| sizes.for_each(|at| self.add_size(a, at, rows.clone(), copies));
         a.in_parallel(&rows, &mut || count(0..2), &|| count(2..4));
     }
 
     /// [`BlockCounter::add`] for the size that has this place in [`BLOCK_SIDES`].
     #[inline(never)]
-    fn add_size(&self, a: Pattern<'_>, at: usize, rows: Range<usize>, steps: &[Option<usize>]) {
+    fn add_size(&self, a: Pattern<'_>, at: usize, rows: Range<usize>, copies: &[Copies]) {
         let [blocks, stored, longest] = &self.found[at];
         let is_open = || self.fits[at] && blocks.load(Relaxed) <= self.most[at];
         if is_open() {
             for_each_slice(
                 (a, BLOCK_SIDES[at], self.most[at]),
                 rows,
-                steps,
+                copies,
                 &mut Union::default(),
                 |slice| {
                     blocks.fetch_add(slice.blocks, Relaxed);
@@ -146,7 +146,7 @@ pub(crate) fn block_count(a: Pattern<'_>, side: u32) -> BlockCount {
     counter.fits = std::array::from_fn(|other| other == at && counter.fits[at]);
     (0..tasks(a)).into_par_iter().for_each(|task| {
         let rows = rows(a, task);
-        counter.add(a, rows.clone(), &moved_rows::steps(a, rows));
+        counter.add(a, rows.clone(), &moved_rows::copies(a, rows));
     });
     counter.counts()[at]
 }
@@ -182,44 +182,36 @@ fn looked_at(a: Pattern<'_>, wanted: [bool; 4]) -> [bool; 4] {
         let group = look * LOOKED_AT_FIRST + mix(look as u64) as usize % LOOKED_AT_FIRST;
         group * LOOK_ROWS..(group + 1) * LOOK_ROWS
     };
-    let groups = (0..looks(a)).into_par_iter().map(group);
-    let look = groups.map_init(Union::default, |union, rows| {
-        let mut blocks = [0; 4];
-        for ((blocks, side), _) in
-            blocks.iter_mut().zip(BLOCK_SIDES).zip(wanted).filter(|(_, wanted)| *wanted)
-        {
+    let non_zeros = |rows: &Range<usize>| a.row_ptr[rows.end] - a.row_ptr[rows.start];
+    let all = (0..looks(a)).into_par_iter().map(group);
+    let nnz = all.clone().with_min_len(4096).map(|rows| non_zeros(&rows)).sum();
+    // Blocks store the non-zeros and padding. The padding found so far is a lower bound: a size that does not fit is given up early.
+    let padding = [const { AtomicU64::new(0) }; 4];
+    let fits = |at: usize| {
+        let (side, places) = (BLOCK_SIDES[at], u64::from(BLOCK_SIDES[at].pow(2)));
+        let stored = padding[at].load(Relaxed) + nnz;
+        wanted[at] && 10 * stored <= TOO_MANY * BlockCount::most(nnz, side) * places
+    };
+    all.for_each_init(Union::default, |union, rows| {
+        for (at, side) in BLOCK_SIDES.into_iter().enumerate().filter(|(at, _)| fits(*at)) {
             for_each_slice((a, side, u64::MAX), rows.clone(), &[], union, |slice| {
-                *blocks += slice.blocks;
+                padding[at].fetch_add(slice.blocks * u64::from(side * side) - non_zeros(&rows), Relaxed);
                 true
             });
         }
-        Look { nnz: a.row_ptr[rows.end] - a.row_ptr[rows.start], blocks }
     });
-    let Look { nnz, blocks } = look.reduce(Look::default, Look::merge);
-    let most = BLOCK_SIDES.map(|side| BlockCount::most(nnz, side));
-    std::array::from_fn(|at| wanted[at] && 10 * blocks[at] <= TOO_MANY * most[at])
+    std::array::from_fn(fits)
 }
 
-/// Result of a first look at some rows.
-#[derive(Clone, Copy, Default)]
-struct Look {
-    nnz: u64,
-    blocks: [u64; 4],
-}
-
-impl Look {
-    fn merge(self, other: Self) -> Self {
-        let blocks = std::array::from_fn(|at| self.blocks[at] + other.blocks[at]);
-        Self { nnz: self.nnz + other.nnz, blocks }
-    }
-}
+// The rows of a look are one slice.
+const _: () = assert!(LOOK_ROWS <= SLICE * BLOCK_SIDES[0] as usize);
 
 /// Calls `see` with the blocks of each slice of some rows, which begin with a row of blocks (for `stored` with a slice), until it returns
 /// false; of a slice with more than `most` only with so many that it is clear.
 fn for_each_slice(
     (a, side, most): (Pattern<'_>, u32, u64),
     rows: Range<usize>,
-    steps: &[Option<usize>],
+    copies: &[Copies],
     union: &mut Union,
     mut see: impl FnMut(BlockCount) -> bool,
 ) {
@@ -229,7 +221,7 @@ fn for_each_slice(
         let mut slice = BlockCount::default();
         for start in (first..(first + SLICE * side_of).min(rows.end)).step_by(side_of) {
             let of = start..(start + side_of).min(rows.end);
-            let above = moved_from(&rows, &of, side_of, steps).map(|above| union.lengths[above]);
+            let above = copied_from(&rows, &of, side_of, copies).map(|above| union.lengths[above]);
             let length = above.unwrap_or_else(|| union.length(a, side, of));
             union.lengths.push(length);
             slice.blocks += length;
@@ -246,15 +238,19 @@ fn for_each_slice(
 }
 
 /// The row of blocks above that of these rows, counted within `rows`, of which it is a copy, moved by whole blocks.
-fn moved_from(rows: &Range<usize>, of: &Range<usize>, side: usize, steps: &[Option<usize>]) -> Option<usize> {
-    let step_of = |row: usize| *steps.get((row - rows.start) / PART)?;
-    let step = step_of(of.start)?;
+fn copied_from(rows: &Range<usize>, of: &Range<usize>, side: usize, copies: &[Copies]) -> Option<usize> {
+    let part_of = |row: usize| copies.get((row - rows.start) / PART);
+    let way = part_of(of.start)?.way;
     // The least multiple of the step that is one of the side.
-    let by = (1..=side).map(|times| times * step).find(|by| by % side == 0)?;
+    let by = (1..=side).map(|times| times * way.above).find(|by| by % side == 0)?;
     let above = of.start.checked_sub(rows.start + by)?;
-    // Each of the rows between is one `step` above it, moved; they are fewer than a part has.
-    let is_moved = [of.start - by + step, of.end - 1].iter().all(|&row| step_of(row) == Some(step));
-    (of.len() == side && is_moved).then_some(above / side)
+    // All rows from `first` to `last` must be copies; they are at most 31, so that they lie in at most two parts.
+    let (first, last) = (of.start - by + way.above, of.end - 1);
+    let (one, other) = (part_of(first)?, part_of(last)?);
+    let are_copies = u64::from(one.rows) | u64::from(other.rows) << PART;
+    let wanted = ((1 << (last - first + 1)) - 1) << ((first - rows.start) % PART);
+    (of.len() == side && one.way == way && other.way == way && are_copies & wanted == wanted)
+        .then_some(above / side)
 }
 
 // Of sides and steps up to 6 no multiple is above 30.
@@ -421,14 +417,15 @@ mod tests {
             let (ptr, cols) = (crate::csr::offsets(rows.iter().map(|row| row.len() as u64)), rows.concat());
             let values = vec![1.0_f32; cols.len()];
             let a = Csr::try_new(rows.len(), rows.len(), ptr, cols, values).unwrap();
-            let steps = moved_rows::steps((&a).into(), 0..a.nrows());
-            assert!(steps.contains(&Some(unknowns as usize)), "{steps:?}");
-            let counted = |steps: &[Option<usize>]| {
+            let copies = moved_rows::copies((&a).into(), 0..a.nrows());
+            let is_moved = |copies: &Copies| copies.all_moved() == Some(unknowns as usize);
+            assert!(copies.iter().any(is_moved), "{copies:?}");
+            let counted = |copies: &[Copies]| {
                 let counter = BlockCounter::for_matrix((&a).into());
-                counter.add((&a).into(), 0..a.nrows(), steps);
+                counter.add((&a).into(), 0..a.nrows(), copies);
                 counter.counts()
             };
-            assert_eq!(counted(&steps), counted(&[]), "{unknowns} unknowns");
+            assert_eq!(counted(&copies), counted(&[]), "{unknowns} unknowns");
         }
     }
 

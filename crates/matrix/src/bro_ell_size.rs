@@ -3,11 +3,9 @@
 //! The largest of some numbers has as many bits as their OR. So nothing is compared, and the ORs of a large slice are
 //! those of the small slices that it consists of.
 
-mod short;
-
 use crate::Pattern;
 use crate::csr::offsets;
-use crate::moved_rows::distinct;
+use crate::moved_rows::Copies;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -129,6 +127,23 @@ impl Sum for BroEllSize {
 /// Chosen: 1 kB of them, and rows that are longer are rare.
 const STRIP: usize = 256;
 
+/// Entries of a row that are looked at together: four vector registers of any processor.
+const LANES: usize = 16;
+const _: () = assert!(STRIP.is_multiple_of(LANES));
+
+/// `MASKS[n]` keeps the first n lanes.
+const MASKS: [[u32; LANES]; LANES] = {
+    let mut masks = [[0; LANES]; LANES];
+    let mut at = 0;
+    while at < LANES * LANES {
+        if at % LANES < at / LANES {
+            masks[at / LANES][at % LANES] = u32::MAX;
+        }
+        at += 1;
+    }
+    masks
+};
+
 /// Both shapes of the catalogue; a slice of the second consists of `PARTS` slices of the first.
 const SLICES: [usize; 2] = [BroEllShape::ALL[0].slice as usize, BroEllShape::ALL[1].slice as usize];
 pub(crate) const PARTS: usize = SLICES[1] / SLICES[0];
@@ -137,92 +152,149 @@ const _: () = assert!(SLICES[1] == PARTS * SLICES[0]);
 /// Rows that [`of_block`] looks at: a slice of the largest shape.
 pub(crate) const BLOCK_ROWS: usize = SLICES[1];
 
+/// What is known of a slice of the first shape of the catalogue.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Part {
+    /// Entries of the longest row.
+    pub(crate) width: usize,
+    /// OR of the [`first_difference`] of all rows.
+    pub(crate) first: u32,
+}
+
 /// A slice of the second shape of the catalogue, or the slices of the first that it consists of.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Block {
     /// Sizes in every shape of the catalogue.
     pub(crate) sizes: [BroEllSize; 2],
-    /// No two neighbouring entries of a row are farther apart; 0 if no row has two.
-    pub(crate) farthest: u32,
+    /// Neighbouring entries of a row may be farther apart than was known.
+    pub(crate) is_wider: bool,
 }
 
-/// Sizes of up to [`BLOCK_ROWS`] rows that begin at a multiple of them, of which are known the longest row of each slice of the first shape
-/// and the `steps` of [`moved_rows`](crate::moved_rows::steps). Allocates nothing.
+/// Sizes of up to [`BLOCK_ROWS`] rows that begin at a multiple of them, of which are known the `parts`, the `copies` of
+/// [`moved_rows`](crate::moved_rows::copies), and `known`, a distance that some neighbouring entries have. Allocates nothing.
 pub(crate) fn of_block(
     a: Pattern<'_>,
     rows: Range<usize>,
-    widths: [usize; PARTS],
-    steps: &[Option<usize>],
+    parts: [Part; PARTS],
+    copies: &[Copies],
+    known: u32,
 ) -> Block {
-    let parts = || {
+    let ranges = || {
         let starts = rows.clone().step_by(SLICES[0]);
         starts.map(|start| start..(start + SLICES[0]).min(rows.end))
     };
-    let width = widths.into_iter().max().unwrap_or(0);
-    let (mut bits_of_parts, mut bits_of_all, mut farthest) = ([0; PARTS], 0, 0);
+    let width = parts.iter().map(|part| part.width).max().unwrap_or(0);
+    let of_first = |or: u32| u64::from(bits(or));
+    let mut bits_of_parts = parts.map(|part| of_first(part.first));
+    let mut bits_of_all = of_first(parts.iter().fold(0, |or, part| or | part.first));
+    let mut is_wider = false;
     let (mut of_part, mut of_all) = ([0; STRIP], [0; STRIP]);
-    for start in (0..width).step_by(STRIP) {
+    for start in (1..width).step_by(STRIP) {
         let of_all = strip_of(&mut of_all, width - start);
         of_all.fill(0);
-        let wide_parts = parts().zip(steps).zip(widths).zip(&mut bits_of_parts);
-        for (((part, step), width), bits) in wide_parts.filter(|((_, width), _)| *width > start) {
-            let of_part = strip_of(&mut of_part, width - start);
-            or_differences(a, distinct(part.clone(), *step), start, of_part);
-            if let (0, Some(_), [first, ..]) = (start, step, &mut *of_part) {
-                // These rows have the same differences behind their first entries.
-                let firsts = a.rows(&part).iter().step_by(width);
-                *first |= firsts.fold(0, |or, col| or | col.wrapping_sub(BEFORE_FIRST));
-            }
+        let wide = ranges().zip(copies).zip(&parts).zip(&mut bits_of_parts);
+        for (((range, copies), part), bits) in wide.filter(|((_, part), _)| part.width > start) {
+            let of_part = strip_of(&mut of_part, part.width - start);
+            is_wider |= or_differences(a, copies.distinct(range), start, of_part, known);
             for (all, or) in of_all.iter_mut().zip(of_part.iter()) {
                 *all |= or;
             }
             *bits += total_bits(of_part);
         }
         bits_of_all += total_bits(of_all);
-        // The difference of a row's first entry is none of neighbours.
-        let of_neighbours = &of_all[usize::from(start == 0)..];
-        farthest = of_neighbours.iter().fold(farthest, |most, &or| most.max(or));
     }
-    let small = parts().zip(widths).zip(bits_of_parts);
+    let small = ranges().zip(parts).zip(bits_of_parts);
     let sizes = [
-        small.map(|((part, width), bits)| BroEllSize::of_parts(part.len(), width, bits)).sum(),
+        small.map(|((range, part), bits)| BroEllSize::of_parts(range.len(), part.width, bits)).sum(),
         BroEllSize::of_parts(rows.len(), width, bits_of_all),
     ];
-    Block { sizes, farthest }
+    Block { sizes, is_wider }
 }
 
-/// Calls `look` with the OR of the differences in every column of a slice, a strip of them at a time.
+/// Calls `look` with the OR of the differences in every column of a slice, some of them at a time.
 pub(crate) fn for_each_strip(a: Pattern<'_>, rows: Range<usize>, mut look: impl FnMut(&[u32])) {
     let width = longest(a, &rows);
+    if width > 0 {
+        look(&[rows.clone().fold(0, |or, row| or | first_difference(a.row(row)))]);
+    }
     let mut ors = [0; STRIP];
-    for start in (0..width).step_by(STRIP) {
+    for start in (1..width).step_by(STRIP) {
         let ors = strip_of(&mut ors, width - start);
-        or_differences(a, rows.clone(), start, ors);
-        look(ors);
+        or_differences(a, rows.clone(), start, ors, u32::MAX);
+        look(&ors[..ors.len().min(width - start)]);
     }
 }
 
-/// Part of `ors` that `columns` need, or all.
+/// Part of `ors` that `columns` need, and those that are looked at with them, or all.
 fn strip_of(ors: &mut [u32; STRIP], columns: usize) -> &mut [u32] {
-    &mut ors[..columns.min(STRIP)]
+    &mut ors[..columns.min(STRIP).next_multiple_of(LANES)]
 }
 
-/// Sets `ors` to the OR of the differences at entries `start ..` of the rows, as many as `ors` holds, and to 0 where no
-/// row has an entry.
-fn or_differences(a: Pattern<'_>, rows: Range<usize>, start: usize, ors: &mut [u32]) {
-    let offsets = &a.row_ptr[rows.start..=rows.end];
-    if start == 0 && ors.len() <= short::LANES {
-        return short::or_differences(a.col_idx, offsets, ors);
-    }
+/// Difference of a row's first entry; 0 of an empty row.
+pub(crate) fn first_difference(cols: &[u32]) -> u32 {
+    cols.first().map_or(0, |col| col.wrapping_sub(BEFORE_FIRST))
+}
+
+/// Sets `ors` to the OR of the differences of the entries `start ..` of the rows, `start` at least 1, as many as `ors` holds, and to 0
+/// where no row has an entry. Returns whether neighbouring entries may be farther apart than `known`.
+///
+/// Nearly all rows are short, and a loop over the few entries of one costs more than what it does with them. So as many as fit into some
+/// vector registers are taken at once, less those behind the row's end.
+#[inline(never)]
+fn or_differences(
+    a: Pattern<'_>,
+    rows: impl Iterator<Item = usize>,
+    start: usize,
+    ors: &mut [u32],
+    known: u32,
+) -> bool {
+    // Compared as numbers with a sign, for which all processors have wide instructions; larger ones are not.
+    let may_be_wider = i32::try_from(a.ncols).is_err();
+    let known = known as i32;
+    let mut wider = [0; LANES];
     ors.fill(0);
-    let Some((first, others)) = ors.split_first_mut() else { return };
-    for ends in offsets.windows(2) {
-        let row = &a.col_idx[ends[0] as usize..ends[1] as usize];
-        let Some(&col) = row.get(start) else { continue };
-        *first |= col.wrapping_sub(if start == 0 { BEFORE_FIRST } else { row[start - 1] });
-        for (or, neighbours) in others.iter_mut().zip(row[start..].windows(2)) {
-            *or |= neighbours[1].wrapping_sub(neighbours[0]);
+    let (ors, _) = ors.as_chunks_mut::<LANES>();
+    for row in rows {
+        let (begin, end) = (a.row_ptr[row] as usize, a.row_ptr[row + 1] as usize);
+        // From the entry before.
+        let row = a.col_idx.get(begin + start - 1..end).unwrap_or_default();
+        let mut behind = row.len().saturating_sub(1);
+        for (ors, at) in ors.iter_mut().zip((0..).step_by(LANES)) {
+            if behind >= LANES {
+                let entries = row[at..].first_chunk().expect("one more than the differences");
+                add_differences(ors, &mut wider, entries, known, |_| u32::MAX);
+                behind -= LANES;
+            } else {
+                if behind > 0 {
+                    // Behind the last row there is nothing to take.
+                    let mut room = [0; LANES + 1];
+                    let entries = &a.col_idx[end - behind - 1..];
+                    let entries = entries.first_chunk().unwrap_or_else(|| {
+                        room[..entries.len()].copy_from_slice(entries);
+                        &room
+                    });
+                    let mask = &MASKS[behind];
+                    add_differences(ors, &mut wider, entries, known, |lane| mask[lane]);
+                }
+                break;
+            }
         }
+    }
+    may_be_wider || wider != [0; LANES]
+}
+
+#[inline]
+fn add_differences(
+    ors: &mut [u32; LANES],
+    wider: &mut [u32; LANES],
+    entries: &[u32; LANES + 1],
+    known: i32,
+    mask: impl Fn(usize) -> u32,
+) {
+    for lane in 0..LANES {
+        let difference = entries[lane + 1].wrapping_sub(entries[lane]) & mask(lane);
+        ors[lane] |= difference;
+        wider[lane] |= u32::from(difference as i32 > known).wrapping_neg();
     }
 }
 
@@ -237,6 +309,39 @@ pub(crate) const fn bits(or: u32) -> u32 {
     u32::BITS - or.leading_zeros()
 }
 
+/// Sum of the [`bits`] of each. The exponent of a number says how many it has, for which all processors have wide instructions. The bit
+/// below the highest is cleared first, and others that do not matter, so that rounding to 24 bits cannot carry into the next power of two.
 fn total_bits(ors: &[u32]) -> u64 {
-    ors.iter().map(|&or| u64::from(bits(or))).sum()
+    let bits = |or: &u32| ((or & !(or >> 1)) as f32).to_bits() / (1 << 23) - if *or == 0 { 0 } else { 126 };
+    ors.iter().map(bits).sum::<u32>().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slices_of_rows_of_any_length_have_the_bits_of_their_columns() {
+        let lengths = [3, 0, 16, 17, 18, 33, 256, 257, 258, 600, 1, 274];
+        let row = |(at, &length): (u32, &u32)| (0..length).map(move |k| at + k * (k + at) / 2).collect();
+        let rows: Vec<Vec<u32>> = (0..).zip(&lengths).map(row).collect();
+        let (ptr, cols) = (offsets(rows.iter().map(|row| row.len() as u64)), rows.concat());
+        let a = Pattern { nrows: rows.len(), ncols: 1 << 20, row_ptr: &ptr, col_idx: &cols };
+        let or = |k: usize| {
+            let difference =
+                |row: &Vec<u32>| row.get(k).map_or(0, |&col| if k == 0 { col + 1 } else { col - row[k - 1] });
+            rows.iter().map(difference).fold(0, |or, one| or | one)
+        };
+        let bits_per_row = (0..600).map(|k| u64::from(bits(or(k)))).sum();
+        assert_eq!(
+            BroEllSize::of_slice(a, 0..rows.len()),
+            BroEllSize::of_parts(rows.len(), 600, bits_per_row)
+        );
+    }
+
+    #[test]
+    fn bits_of_many_numbers_are_those_of_each() {
+        let numbers: Vec<u32> = (0..32).flat_map(|bit| [0, 1 << bit, u32::MAX >> bit, 3 << bit]).collect();
+        assert_eq!(total_bits(&numbers), numbers.iter().map(|&one| u64::from(bits(one))).sum());
+    }
 }

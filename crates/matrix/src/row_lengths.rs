@@ -233,8 +233,8 @@ pub(crate) fn common_length(offsets: &[u64]) -> Option<u64> {
     };
     let (rows, length) = (offsets.len() as u64 - 1, second - first);
     // The sum is wrong at once in most places; then a loop without an early end, which the compiler turns into wide instructions.
-    let others = || offsets.windows(2).filter(|ends| ends[1] - ends[0] != length).count();
-    (last - first == rows * length && others() == 0).then_some(length)
+    let unlike = || offsets.windows(2).fold(0, |unlike, ends| unlike | ((ends[1] - ends[0]) ^ length));
+    (last - first == rows * length && unlike() == 0).then_some(length)
 }
 
 #[cfg(test)]

@@ -247,12 +247,16 @@ impl Lengths {
     /// Entries that slices of `slice` rows store, the last one full, once `long` is sorted by decreasing length.
     fn stored(&self, slice: u64) -> u64 {
         let long = self.long.iter().step_by(slice as usize).sum::<u64>();
-        let mut seen = self.long.len() as u64;
+        // Rows that the slice that was begun last still has room for.
+        let mut room = (self.long.len() as u64).next_multiple_of(slice) - self.long.len() as u64;
         let mut counted = 0;
         for (length, &rows) in self.counts.iter().enumerate().rev() {
-            // Of the places seen .. seen + rows, those at which a slice begins.
-            counted += length as u64 * ((seen + rows).div_ceil(slice) - seen.div_ceil(slice));
-            seen += rows;
+            if rows > room {
+                let begun = (rows - room).div_ceil(slice);
+                counted += length as u64 * begun;
+                room += begun * slice;
+            }
+            room -= rows;
         }
         (long + counted) * slice
     }
@@ -273,6 +277,15 @@ mod tests {
             stored_entries(&row_ptr, &SellShape::ALL),
             "unsorted shapes have slices of 32 rows"
         );
+        for (shape, stored) in SellShape::ALL.into_iter().zip(sizes).filter(|(shape, _)| shape.is_sorted()) {
+            let mut lengths: Vec<u64> = row_ptr.windows(2).map(|ends| ends[1] - ends[0]).collect();
+            let window = |window: &mut [u64]| {
+                window.sort_unstable_by(|a, b| b.cmp(a));
+                window.iter().step_by(shape.slice as usize).sum::<u64>()
+            };
+            let widths: u64 = lengths.chunks_mut(shape.sigma as usize).map(window).sum();
+            assert_eq!(stored, u64::from(shape.slice) * widths, "{shape}");
+        }
     }
 
     #[test]

@@ -49,7 +49,7 @@ fn most_steps(items: u64, block: u64) -> u64 {
 }
 
 /// Steps that a warp takes to hand a row round and add up its sum. Chosen: the shuffles of five halvings, and the row's ends.
-const HANDED_ROUND: u64 = 8;
+const HANDED_ROUND: u32 = 8;
 /// Tiles that are looked at, at most, evenly over the matrix. Chosen: of more of them their mean counts and not each, since a
 /// GPU works on as many at once.
 const MOST_TILES: u64 = 1024;
@@ -117,7 +117,9 @@ impl TileWork {
         let found = (0..looked_at as u32)
             .into_par_iter()
             .with_min_len(16)
-            .map(|at| tiles.steps(tile(at)).map(|steps| Self { longest: steps, steps }))
+            .map_init(Vec::new, |room, at| {
+                tiles.steps(tile(at), room).map(|steps| Self { longest: steps, steps })
+            })
             .reduce(|| none, each);
         let of_all = |steps: u64| u128::from(steps) * u128::from(count) / u128::from(looked_at);
         found.map(|one| Self { steps: u64::try_from(of_all(one.steps)).unwrap_or(u64::MAX), ..one })
@@ -173,44 +175,80 @@ impl Tiles<'_> {
     }
 
     /// Steps of the slowest warp of a tile, by the thread blocks.
-    fn steps(&self, window: u64) -> [u64; TileWork::BLOCKS.len()] {
+    fn steps(&self, window: u64, room: &mut Vec<u32>) -> [u64; TileWork::BLOCKS.len()] {
         // Segments of longer rows take no more than other tiles.
         let (first, end) = self.whole_rows(window);
         let offsets = &self.row_ptr[first..=end];
-        let longest = offsets.windows(2).map(|ends| ends[1] - ends[0]).max().unwrap_or(0);
-        TileWork::BLOCKS.map(|block| slowest_warp(offsets, longest, self.items, block.into()))
+        let longest = Longest::of(offsets, room);
+        TileWork::BLOCKS.map(|block| longest.slowest_warp(offsets, self.items, block.into()))
     }
 }
 
-/// Steps of the slowest warp of a thread block that adds up these rows, the `longest` of which is known.
-fn slowest_warp(offsets: &[u64], longest: u64, items: u64, block: u64) -> u64 {
-    let (rows, non_zeros) = (offsets.len() as u64 - 1, offsets[offsets.len() - 1] - offsets[0]);
-    let mut threads = 1;
-    while threads < WARP && 2 * threads * rows <= block && threads * rows < non_zeros {
-        threads *= 2;
-    }
-    let (log, most) = (threads.trailing_zeros(), most_steps(items, block) * threads);
-    if threads * rows <= block && (longest <= most || threads == WARP) {
-        // One round, in which no row is left to a whole warp.
-        return longest.div_ceil(threads);
-    }
-    let mut warps = [0; 32];
-    let all = (block / WARP) as usize;
-    for (at, ends) in (0..).zip(offsets[1..].chunks((WARP / threads) as usize)) {
-        let mut start = offsets[at * (WARP / threads) as usize];
-        let (mut longest, mut alone) = (0, 0);
-        for &end in ends {
-            let length = end - start;
-            start = end;
-            if length > most && threads < WARP {
-                alone += length.div_ceil(WARP) + HANDED_ROUND;
-            } else {
-                longest = longest.max(length);
+/// The longest of each 1, 2, 4 .. 32 neighbouring rows, one list behind the other.
+struct Longest<'r> {
+    /// Rows, filled up with empty ones to whole warps of one thread per row.
+    rows: usize,
+    lists: &'r [u32],
+}
+
+impl<'r> Longest<'r> {
+    /// Of the rows that are whole in a tile, in which there are fewer than 2^16 entries.
+    fn of(offsets: &[u64], room: &'r mut Vec<u32>) -> Self {
+        let rows = (offsets.len() - 1).next_multiple_of(WARP as usize);
+        room.clear();
+        room.extend(offsets.windows(2).map(|ends| (ends[1] - ends[0]) as u32));
+        room.resize(2 * rows, 0);
+        for list in 0..WARP.ilog2() {
+            let (of, to) = room[2 * rows - ((2 * rows) >> list)..].split_at_mut(rows >> list);
+            for (longest, of) in to.iter_mut().zip(of.chunks_exact(2)) {
+                *longest = of[0].max(of[1]);
             }
         }
-        warps[at % all] += ((longest + threads - 1) >> log) + alone;
+        Self { rows, lists: room }
     }
-    warps.into_iter().max().unwrap_or(0)
+
+    /// Of each 2^`log` neighbouring rows.
+    fn of_rows(&self, log: u32) -> &[u32] {
+        let behind = (2 * self.rows) >> log;
+        &self.lists[2 * self.rows - behind..][..behind / 2]
+    }
+
+    /// Steps of the slowest warp of a thread block that adds up these rows.
+    fn slowest_warp(&self, offsets: &[u64], items: u64, block: u64) -> u64 {
+        let (rows, non_zeros) = (offsets.len() as u64 - 1, offsets[offsets.len() - 1] - offsets[0]);
+        let mut threads = 1;
+        while threads < WARP && 2 * threads * rows <= block && threads * rows < non_zeros {
+            threads *= 2;
+        }
+        let (log, most) = (threads.trailing_zeros(), (most_steps(items, block) * threads) as u32);
+        let of_warps = self.of_rows(WARP.ilog2() - log);
+        let longest = of_warps.iter().copied().max().unwrap_or(0);
+        let (mut warps, all) = ([0; 32], (block / WARP) as usize);
+        let steps = |longest: u32| (longest + threads as u32 - 1) >> log;
+        for round in of_warps.chunks(all) {
+            for (warp, &longest) in warps.iter_mut().zip(round) {
+                *warp += steps(longest);
+            }
+        }
+        if longest > most && threads < WARP {
+            // Longer rows are left to whole warps, one after the other.
+            for (at, rows) in self.of_rows(0).chunks((WARP / threads) as usize).enumerate() {
+                if of_warps[at] > most {
+                    let (mut longest, mut alone) = (0, 0);
+                    for &row in rows {
+                        if row > most {
+                            alone += row.div_ceil(WARP as u32) + HANDED_ROUND;
+                        } else {
+                            longest = longest.max(row);
+                        }
+                    }
+                    let warp = &mut warps[at % all];
+                    *warp = *warp - steps(of_warps[at]) + steps(longest) + alone;
+                }
+            }
+        }
+        warps.into_iter().max().unwrap_or(0).into()
+    }
 }
 
 #[cfg(test)]

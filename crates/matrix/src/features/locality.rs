@@ -4,7 +4,7 @@
 use super::sample::{Piece, Sampling};
 use super::sweep::Sweep;
 use super::{Loads, Rows};
-use crate::{Dtype, mix};
+use crate::Dtype;
 use serde::{Deserialize, Serialize};
 
 /// Columns of x that one memory sector of 32 bytes holds in f32; the unit in which `x_reuse` thinks.
@@ -57,7 +57,7 @@ impl Locality {
     }
 
     pub(super) fn of(rows: &Rows<'_>, sweep: &Sweep, sampled: &Sampled) -> Self {
-        let (min, max) = sweep.distances.unwrap_or_default();
+        let (min, max) = sweep.distances;
         Self {
             min_distance: u64::from(min),
             max_distance: u64::from(max),
@@ -127,6 +127,9 @@ fn reused(rows: &Rows<'_>, piece: &Piece) -> u64 {
     count
 }
 
+/// The golden ratio of 2^32, an odd number: D. Knuth, The Art of Computer Programming, volume 3, 6.4.
+const SPREAD: u32 = 0x9E37_79B9;
+
 /// Counts distinct sectors: an open-addressed set that is emptied by another stamp.
 #[derive(Debug, Default)]
 struct Sectors {
@@ -144,11 +147,14 @@ impl Sectors {
         }
         self.stamp += 1;
         let (mask, mut eights, mut fours) = (self.slots.len() - 1, 0, 0);
+        let shift = u32::BITS - self.slots.len().ilog2();
         for &col in cols {
             let group = col / SECTOR_COLUMNS;
             let wanted = self.stamp << 32 | u64::from(group) << 2;
             let half = 1 << (col / (SECTOR_COLUMNS / 2) % 2);
-            let mut at = mix(u64::from(group)) as usize & mask;
+            // Twice: by one product, groups at equal distances may all take neighbouring slots.
+            let spread = group.wrapping_mul(SPREAD);
+            let mut at = ((spread ^ spread >> 15).wrapping_mul(SPREAD) >> shift) as usize;
             // At most half of the slots are taken: there is a free one.
             loop {
                 let slot = &mut self.slots[at];

@@ -4,7 +4,7 @@
 //! every row's length   -> row lengths, sizes of SELL-C-sigma            ../sell_sizes.rs
 //!                         rows of csr-binned's bins, tiles of csr-balanced   ../bin_counts.rs, ../tile_work.rs
 //!                         work of thread blocks                         ../team_blocks.rs
-//! every row, once      -> rows that are rows above them, moved          ../moved_rows.rs
+//! every row, once      -> rows that are rows above them, or these moved ../moved_rows.rs
 //!                         matrix band, distances, steps of teams        sweep.rs, team_steps.rs
 //!                         diagonals, blocks of each size                ../diagonals.rs, ../block_counts.rs
 //!                         sizes of BRO-ELL                              ../bro_ell_size.rs
@@ -111,9 +111,9 @@ impl Features {
     fn of_pattern(a: Pattern<'_>) -> Self {
         const { assert!(ROWS_AT_ONCE.is_multiple_of(BLOCK_COUNT_ROWS), "whole slices of blocks") };
         let (diagonals, blocks) = (DiagonalSet::for_matrix(a), BlockCounter::for_matrix(a));
-        let (features, _) = Self::of_swept(&Rows::all(a), &|rows, steps| {
-            let mut diagonals = || diagonals.add(a, rows.clone(), steps);
-            a.in_parallel(&rows, &mut diagonals, &|| blocks.add(a, rows.clone(), steps));
+        let (features, _) = Self::of_swept(&Rows::all(a), &|rows, copies| {
+            let mut diagonals = || diagonals.add(a, rows.clone(), copies);
+            a.in_parallel(&rows, &mut diagonals, &|| blocks.add(a, rows.clone(), copies));
         });
         Self { diagonals: Some(diagonals.count()), blocks: Some(blocks.counts()), ..features }
     }
@@ -125,7 +125,7 @@ impl Features {
         Self::of_swept(rows, &|_, _| ())
     }
 
-    /// `count` is given all rows, some neighbouring ones at a time and how far these are moved, in parallel.
+    /// `count` is given all rows, some neighbouring ones at a time and which of these are copies of rows above them, in parallel.
     fn of_swept(rows: &Rows<'_>, count: &Count<'_>) -> (Self, RowLengths) {
         let ptr = rows.row_ptr();
         // Side by side, so that no thread waits for the last piece of one before it begins another.

@@ -115,7 +115,8 @@ pub(super) fn unpacked_head(
         }
         // All that there is of a layer, since the one within may give nothing before much of it is there.
         let mut inner = Vec::new();
-        let read = unpacked::unpacked(&*begin, packing, options).take(HEAD as u64).read_to_end(&mut inner);
+        let read =
+            unpacked::unpacked(Box::new(&*begin), packing, options).take(HEAD as u64).read_to_end(&mut inner);
         // What is damaged or cut off tells what came out before that.
         if let (Err(cause), true) = (read, inner.is_empty()) {
             return Err(unpacked::damaged(path)(cause));

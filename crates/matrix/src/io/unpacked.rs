@@ -74,13 +74,16 @@ pub(super) fn all_unpacked<'a>(
     packings: &[Packing],
     options: &ReadOptions<'_>,
 ) -> Box<dyn Read + Send + 'a> {
-    let outside: Box<dyn Read + Send + 'a> = Box::new(reader);
+    let outside: Packed<'a> = Box::new(reader);
     packings.iter().fold(outside, |reader, packing| unpacked(reader, *packing, options))
 }
 
+/// One type for all readers: for each, the decoders would be compiled again, 20 kB.
+type Packed<'a> = Box<dyn Read + Send + 'a>;
+
 /// Decompressed content of `reader`: all members of it, if there are several, and zeros behind them as tapes add them.
 pub(super) fn unpacked<'a>(
-    reader: impl Read + Send + 'a,
+    reader: Packed<'a>,
     packing: Packing,
     options: &ReadOptions<'_>,
 ) -> Box<dyn Read + Send + 'a> {
