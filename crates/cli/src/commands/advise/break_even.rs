@@ -2,7 +2,7 @@
 
 use super::Advise;
 use super::gpus::Way;
-use crate::context::Context;
+use crate::context::{Context, with_scalar};
 use crate::failure::{Exit, Failure};
 use crate::matrix_source::MatrixSource;
 use crate::table::{Columns, cell_or};
@@ -82,7 +82,7 @@ impl Family<'_> {
 }
 
 impl Advise {
-    pub(super) fn run_break_even<T: Scalar>(
+    pub(super) fn run_break_even(
         &self,
         parameter: &str,
         source: &MatrixSource,
@@ -118,7 +118,10 @@ impl Advise {
                 context.interrupt.check()?;
                 let about = grouped(nnz(value));
                 bar.at((tried.len() as u64).min(ABOUT), format!("{parameter}={value}, {about} non-zeros"));
-                let size = self.tried::<T>(&family, value, &counts, profile, (&known, &deal))?;
+                let links = (&known, &deal);
+                let size = with_scalar!(context.dtype(), T => {
+                    self.tried::<T>(&family, value, &counts, profile, links)
+                })?;
                 let is_faster = size.is_faster_on(count);
                 tried.insert(value, size);
                 Ok(is_faster)
@@ -132,7 +135,7 @@ impl Advise {
             recipe: written.clone(),
             parameter: parameter.to_owned(),
             device: profile.into(),
-            dtype: T::DTYPE,
+            dtype: context.dtype(),
             deal: self.gpus.dealt(),
             links,
             most_nnz,

@@ -1,7 +1,7 @@
 //! `advise --gpus`: on how many GPUs, and what limits there.
 
 use super::Advise;
-use crate::context::Context;
+use crate::context::{Context, with_scalar};
 use crate::device_choice::LinkedGpus;
 use crate::failure::{Exit, Failure};
 use crate::links;
@@ -74,7 +74,7 @@ impl GpusFlags {
 }
 
 impl Advise {
-    pub(super) fn run_gpus<T: Scalar>(
+    pub(super) fn run_gpus(
         &self,
         source: &MatrixSource,
         profile: &Profile,
@@ -100,8 +100,26 @@ impl Advise {
         }
         let (known, links) = links::find(self.gpus.links.as_deref(), profile)?;
         if let Some(parameter) = &self.gpus.break_even {
-            return self.run_break_even::<T>(parameter, source, profile, (known, links), context);
+            return self.run_break_even(parameter, source, profile, (known, links), context);
         }
+        let found = with_scalar!(context.dtype(), T => self.on_gpus::<T>(source, profile, &known, context));
+        let (summary, all) = found?;
+        let failed =
+            all.iter().flatten().any(|on| matches!(on.measured, Some(MeasuredOutcome::Failed { .. })));
+        let dealt = self.gpus.dealt();
+        let answer = AdviseGpusAnswer::of(summary, profile, context.dtype(), dealt, links, all)?;
+        context.printer.answer(&answer, || print(&answer, profile, known.measured_on, context))?;
+        Ok(if failed { Exit::No } else { Exit::Done })
+    }
+
+    /// Predictions for each number of GPUs.
+    fn on_gpus<T: Scalar>(
+        &self,
+        source: &MatrixSource,
+        profile: &Profile,
+        known: &KnownLinks,
+        context: &Context,
+    ) -> Result<(MatrixSummary, Vec<Result<OnGpus, TooFewGpus>>), Failure> {
         let source = &self.order.of(source.clone());
         let matrix: Csr<T> = if self.verify { source.load(context)? } else { source.load_places(context)? };
         let mut counts = numbers_of_gpus(&self.gpus.gpus)?;
@@ -128,16 +146,9 @@ impl Advise {
         for (done, &count) in counts.iter().enumerate() {
             bar.at(done as u64, format!("on {count}"));
             context.interrupt.check()?;
-            all.push(on(&matrix, &numbers, (&deal, &known), count, here.as_ref(), context)?);
+            all.push(on(&matrix, &numbers, (&deal, known), count, here.as_ref(), context)?);
         }
-        drop(bar);
-        let failed =
-            all.iter().flatten().any(|on| matches!(on.measured, Some(MeasuredOutcome::Failed { .. })));
-        let dealt = self.gpus.dealt();
-        let summary = MatrixSummary::of(source.title(), &features);
-        let answer = AdviseGpusAnswer::of(summary, profile, T::DTYPE, dealt, links, all)?;
-        context.printer.answer(&answer, || print(&answer, profile, known.measured_on, context))?;
-        Ok(if failed { Exit::No } else { Exit::Done })
+        Ok((MatrixSummary::of(source.title(), &features), all))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::Advise;
 use super::remarks::{answering, extrapolations, pays_off, place, refusals};
-use crate::context::{Context, command_as_typed};
+use crate::context::{Context, command_as_typed, with_scalar};
 use crate::failure::{Exit, Failure};
 use crate::matrix_source::MatrixSource;
 use crate::table::{Columns, cell_or};
@@ -16,13 +16,30 @@ use std::collections::BTreeSet;
 use std::num::NonZeroU64;
 
 impl Advise {
-    pub(super) fn run_iteration<T: Scalar>(
+    pub(super) fn run_iteration(
         &self,
         source: &MatrixSource,
         profile: &Profile,
         iteration: Iteration,
         context: &Context,
     ) -> Result<Exit, Failure> {
+        let found = with_scalar!(context.dtype(), T => {
+            self.advise_iteration::<T>(source, profile, iteration, context)
+        });
+        let (answer, advice) = found?;
+        context.printer.answer(&answer.clone().shortened(context.top_in_json()), || {
+            self.print_iteration(&answer, profile, &advice, iteration, context)
+        })?;
+        Ok(if advice.ranked.is_empty() { Exit::No } else { Exit::Done })
+    }
+
+    fn advise_iteration<T: Scalar>(
+        &self,
+        source: &MatrixSource,
+        profile: &Profile,
+        iteration: Iteration,
+        context: &Context,
+    ) -> Result<(AdviseAnswer, Advice), Failure> {
         let matrix: Csr<T> = self.load(source, context)?;
         let features = Features::of(&matrix);
         let turned = iteration.needs_transpose().then(|| matrix.transposed()).transpose();
@@ -34,11 +51,7 @@ impl Advise {
         let summary = MatrixSummary::of(source.title(), &features);
         let answer = AdviseAnswer::of(summary, profile, T::DTYPE, &objective, &advice)
             .with_command(command_as_typed(), sparsight::device::timing::today());
-        let answer = AdviseAnswer { narrowing, ..answer };
-        context.printer.answer(&answer.clone().shortened(context.top_in_json()), || {
-            self.print_iteration(&answer, profile, &advice, iteration, context)
-        })?;
-        Ok(if advice.ranked.is_empty() { Exit::No } else { Exit::Done })
+        Ok((AdviseAnswer { narrowing, ..answer }, advice))
     }
 
     fn print_iteration(

@@ -153,16 +153,12 @@ const VERIFIED: NonZeroUsize = NonZeroUsize::new(5).expect("not 0");
 
 impl Advise {
     pub(crate) fn run(&self, context: &Context) -> Result<Exit, Failure> {
-        with_scalar!(context.dtype(), T => self.run_as::<T>(context))
-    }
-
-    fn run_as<T: Scalar>(&self, context: &Context) -> Result<Exit, Failure> {
         let mut sources = MatrixSource::batch(&self.paths, &context.printer)?;
         output_file::check(self.report.as_deref(), ("the page", "--report"), &self.profile.inputs(&sources))?;
-        let profile = self.profile.resolve(context, T::DTYPE)?;
+        let profile = self.profile.resolve(context, context.dtype())?;
         if self.gpus.asked() {
             return match sources.as_slice() {
-                [one] => self.run_gpus::<T>(one, &profile, context),
+                [one] => self.run_gpus(one, &profile, context),
                 more => Err(Failure::one_matrix("--gpus", more.len())),
             };
         }
@@ -172,12 +168,21 @@ impl Advise {
                 return Err(Failure::one_matrix(flag, sources.len()));
             }
             let profile = self.profile.at_hand(profile, None, context);
-            return self.run_many::<T>(sources, &profile, context);
+            return with_scalar!(context.dtype(), T => self.run_many::<T>(sources, &profile, context));
         }
         let source = sources.swap_remove(0);
         if let Some(iteration) = self.iteration {
-            return self.run_iteration::<T>(&source, &profile, iteration, context);
+            return self.run_iteration(&source, &profile, iteration, context);
         }
+        with_scalar!(context.dtype(), T => self.run_one::<T>(source, profile, context))
+    }
+
+    fn run_one<T: Scalar>(
+        &self,
+        source: MatrixSource,
+        profile: Profile,
+        context: &Context,
+    ) -> Result<Exit, Failure> {
         let device = if self.verify || self.verify_all { Some(self.profile.open(&profile)?) } else { None };
         let profile = self.profile.at_hand(profile, device.as_ref(), context);
         let (mut matrix, mut told) = self.load_told::<T>(&source, context)?;
@@ -227,8 +232,18 @@ impl Advise {
             .with_reasons(reasons)
             .with_command(command_as_typed(), sparsight::device::timing::today());
         let answer = AdviseAnswer { reordered, narrowing, nearby, structure, plan, ..answer };
-        let whole = &answer;
-        let answer = answer.clone().shortened(context.top_in_json());
+        self.show(&answer, &profile, (advice, verified.as_ref()), context)
+    }
+
+    /// Shows what was found, on stdout and on the page, whatever values the matrix has.
+    fn show(
+        &self,
+        whole: &AdviseAnswer,
+        profile: &Profile,
+        (advice, verified): (&Advice, Option<&Verified>),
+        context: &Context,
+    ) -> Result<Exit, Failure> {
+        let answer = whole.clone().shortened(context.top_in_json());
         // Before stdout is written to, whose reader may go away; an error comes behind the answer.
         let page = self.report.as_ref().map(|file| Page::of(&Reported::from(&answer)).write(file));
         context.printer.answer(&answer, || {
@@ -237,9 +252,9 @@ impl Advise {
             }
             let brings = self.order.reorder.zip(answer.reordered.as_ref());
             let brings = brings.map(|(order, reordered)| what_it_brings(order, reordered));
-            let changes = narrowing.as_ref().map(what_it_changes);
-            let beside = (verified.as_ref(), [brings, changes]);
-            self.print(whole, &profile, advice, beside, context)?;
+            let changes = answer.narrowing.as_ref().map(what_it_changes);
+            let beside = (verified, [brings, changes]);
+            self.print(whole, profile, advice, beside, context)?;
             if let Some(verdict) = advice.verdict(self.iterations.map(NonZeroU64::get)) {
                 let used = &verdict.recommended().candidate;
                 let names = text::in_other_libraries(&used.kernel.elsewhere());
@@ -255,7 +270,7 @@ impl Advise {
             context.printer.note(format_args!("the page is {}", file.display()));
         }
         let is_failure = |outcome: &Outcome| matches!(outcome, Outcome::Failed { .. });
-        let failed = verified.as_ref().is_some_and(|verified| verified.measured.values().any(is_failure));
+        let failed = verified.is_some_and(|verified| verified.measured.values().any(is_failure));
         Ok(if failed || advice.ranked.is_empty() { Exit::No } else { Exit::Done })
     }
 
