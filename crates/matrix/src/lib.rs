@@ -90,6 +90,7 @@ mod entry_numbers;
 mod features;
 mod formats;
 mod infeasible;
+mod longest_rows;
 mod moved_rows;
 mod narrowing;
 mod reference;

@@ -136,8 +136,8 @@ pub(crate) fn copies(a: Pattern<'_>, rows: Range<usize>) -> Vec<Copies> {
         let are_few = known.is_none_or(|(_, rows)| rows.count_ones() as usize <= part.len() / 2);
         let looked =
             || filled.filter_map(|row| Way::all().find(|way| fits && holds(way, row))).find_map(copies);
-        let found = if are_few { known.into_iter().chain(looked()) } else { known.into_iter().chain(None) };
-        let found = found.max_by_key(|(_, rows)| rows.count_ones());
+        let looked = are_few.then(looked).flatten();
+        let found = known.into_iter().chain(looked).max_by_key(|(_, rows)| rows.count_ones());
         let (way, rows) = found.unwrap_or((Way { above: 1, is_moved: false }, 0));
         // Rows of several unknowns in one point are copies of each other, and mostly of those of another point, moved.
         likely = way.is_moved.then_some(way);

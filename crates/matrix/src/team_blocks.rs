@@ -7,6 +7,7 @@
 //! ```
 //! Where long rows lie beside each other, one block has most of them. How many steps all warps take does not tell.
 
+use crate::longest_rows::LongestRows;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -40,12 +41,15 @@ impl TeamBlocks {
     pub(crate) fn of(row_ptr: &[u64]) -> Self {
         let rows = row_ptr.len() - 1;
         let (pieces, looked_at) = (rows.div_ceil(ROWS), rows.div_ceil(ROWS).min(MOST_PIECES));
-        let piece = |at: usize| {
+        let piece = |room: &mut Vec<u32>, at: usize| {
             let first = at * pieces / looked_at * ROWS;
-            Self::of_piece(&row_ptr[first..=(first + ROWS).min(rows)])
+            Self::of_piece(&LongestRows::of(&row_ptr[first..=(first + ROWS).min(rows)], ROWS, room))
         };
-        let found =
-            (0..looked_at).into_par_iter().with_min_len(8).map(piece).reduce(Self::default, Self::merge);
+        let found = (0..looked_at)
+            .into_par_iter()
+            .with_min_len(8)
+            .map_init(Vec::new, piece)
+            .reduce(Self::default, Self::merge);
         let of_all = |steps: u64| {
             let all = u128::from(steps) * pieces as u128 / looked_at.max(1) as u128;
             u64::try_from(all).unwrap_or(u64::MAX)
@@ -53,28 +57,15 @@ impl TeamBlocks {
         Self { dragged: found.dragged.map(|team| team.map(of_all)), ..found }
     }
 
-    /// Counts up to [`ROWS`] rows that begin a block.
-    fn of_piece(offsets: &[u64]) -> Self {
-        // The longest of each 1, 2, 4 .. 1,024 neighbouring rows, one list behind the other.
-        let mut longest = [0_u64; 2 * ROWS];
-        for (length, ends) in longest.iter_mut().zip(offsets.windows(2)) {
-            *length = ends[1] - ends[0];
-        }
-        for at in ROWS..2 * ROWS - 1 {
-            let of = 2 * (at - ROWS);
-            longest[at] = longest[of].max(longest[of + 1]);
-        }
-        let of_rows = |log: u32| {
-            let behind = (2 * ROWS) >> log;
-            &longest[2 * ROWS - behind..2 * ROWS - behind / 2]
-        };
+    /// Counts [`ROWS`] rows that begin a block.
+    fn of_piece(longest: &LongestRows<'_>) -> Self {
         let mut all = Self::default();
         let mut heavy = [0_u64; ROWS];
         for team in 0..TEAMS {
-            let steps = |longest: &u64| (longest + (1 << team) - 1) >> team;
+            let steps = |longest: &u32| (u64::from(*longest) + (1 << team) - 1) >> team;
             // A warp of 32 rows with one thread per row; of half as many with twice the threads.
             let rows_of_warp = (TEAMS - 1 - team) as u32;
-            let warps = of_rows(rows_of_warp);
+            let warps = longest.of_rows(rows_of_warp);
             for (heavy, longest) in heavy.iter_mut().zip(warps) {
                 *heavy = steps(longest);
             }
@@ -87,7 +78,8 @@ impl TeamBlocks {
                 }
                 all.heaviest[team][size] = heavy[..blocks].iter().copied().max().unwrap_or(0);
                 // The slowest warp is that of the longest row.
-                all.dragged[team][size] = of_rows(rows_of_warp + 1 + size as u32).iter().map(steps).sum();
+                all.dragged[team][size] =
+                    longest.of_rows(rows_of_warp + 1 + size as u32).iter().map(steps).sum();
             }
         }
         all

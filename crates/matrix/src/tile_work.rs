@@ -11,6 +11,7 @@
 //! Several long rows of one warp are what makes a tile slow: how long its longest row is does not tell, nor does their sum.
 
 use crate::THREAD_BLOCKS;
+use crate::longest_rows::LongestRows;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -179,76 +180,46 @@ impl Tiles<'_> {
         // Segments of longer rows take no more than other tiles.
         let (first, end) = self.whole_rows(window);
         let offsets = &self.row_ptr[first..=end];
-        let longest = Longest::of(offsets, room);
-        TileWork::BLOCKS.map(|block| longest.slowest_warp(offsets, self.items, block.into()))
+        let longest = LongestRows::of(offsets, WARP as usize, room);
+        TileWork::BLOCKS.map(|block| slowest_warp(offsets, &longest, self.items, block.into()))
     }
 }
 
-/// The longest of each 1, 2, 4 .. 32 neighbouring rows, one list behind the other.
-struct Longest<'r> {
-    /// Rows, filled up with empty ones to whole warps of one thread per row.
-    rows: usize,
-    lists: &'r [u32],
-}
-
-impl<'r> Longest<'r> {
-    /// Of the rows that are whole in a tile, in which there are fewer than 2^16 entries.
-    fn of(offsets: &[u64], room: &'r mut Vec<u32>) -> Self {
-        let rows = (offsets.len() - 1).next_multiple_of(WARP as usize);
-        room.clear();
-        room.extend(offsets.windows(2).map(|ends| (ends[1] - ends[0]) as u32));
-        room.resize(2 * rows, 0);
-        for list in 0..WARP.ilog2() {
-            let (of, to) = room[2 * rows - ((2 * rows) >> list)..].split_at_mut(rows >> list);
-            for (longest, of) in to.iter_mut().zip(of.chunks_exact(2)) {
-                *longest = of[0].max(of[1]);
-            }
-        }
-        Self { rows, lists: room }
+/// Steps of the slowest warp of a thread block that adds up the rows between `offsets`.
+fn slowest_warp(offsets: &[u64], longest_rows: &LongestRows<'_>, items: u64, block: u64) -> u64 {
+    let (rows, non_zeros) = (offsets.len() as u64 - 1, offsets[offsets.len() - 1] - offsets[0]);
+    let mut threads = 1;
+    while threads < WARP && 2 * threads * rows <= block && threads * rows < non_zeros {
+        threads *= 2;
     }
-
-    /// Of each 2^`log` neighbouring rows.
-    fn of_rows(&self, log: u32) -> &[u32] {
-        let behind = (2 * self.rows) >> log;
-        &self.lists[2 * self.rows - behind..][..behind / 2]
+    let (log, most) = (threads.trailing_zeros(), (most_steps(items, block) * threads) as u32);
+    let of_warps = longest_rows.of_rows(WARP.ilog2() - log);
+    let longest = of_warps.iter().copied().max().unwrap_or(0);
+    let (mut warps, all) = ([0; 32], (block / WARP) as usize);
+    let steps = |longest: u32| (longest + threads as u32 - 1) >> log;
+    for round in of_warps.chunks(all) {
+        for (warp, &longest) in warps.iter_mut().zip(round) {
+            *warp += steps(longest);
+        }
     }
-
-    /// Steps of the slowest warp of a thread block that adds up these rows.
-    fn slowest_warp(&self, offsets: &[u64], items: u64, block: u64) -> u64 {
-        let (rows, non_zeros) = (offsets.len() as u64 - 1, offsets[offsets.len() - 1] - offsets[0]);
-        let mut threads = 1;
-        while threads < WARP && 2 * threads * rows <= block && threads * rows < non_zeros {
-            threads *= 2;
-        }
-        let (log, most) = (threads.trailing_zeros(), (most_steps(items, block) * threads) as u32);
-        let of_warps = self.of_rows(WARP.ilog2() - log);
-        let longest = of_warps.iter().copied().max().unwrap_or(0);
-        let (mut warps, all) = ([0; 32], (block / WARP) as usize);
-        let steps = |longest: u32| (longest + threads as u32 - 1) >> log;
-        for round in of_warps.chunks(all) {
-            for (warp, &longest) in warps.iter_mut().zip(round) {
-                *warp += steps(longest);
-            }
-        }
-        if longest > most && threads < WARP {
-            // Longer rows are left to whole warps, one after the other.
-            for (at, rows) in self.of_rows(0).chunks((WARP / threads) as usize).enumerate() {
-                if of_warps[at] > most {
-                    let (mut longest, mut alone) = (0, 0);
-                    for &row in rows {
-                        if row > most {
-                            alone += row.div_ceil(WARP as u32) + HANDED_ROUND;
-                        } else {
-                            longest = longest.max(row);
-                        }
+    if longest > most && threads < WARP {
+        // Longer rows are left to whole warps, one after the other.
+        for (at, rows) in longest_rows.of_rows(0).chunks((WARP / threads) as usize).enumerate() {
+            if of_warps[at] > most {
+                let (mut longest, mut alone) = (0, 0);
+                for &row in rows {
+                    if row > most {
+                        alone += row.div_ceil(WARP as u32) + HANDED_ROUND;
+                    } else {
+                        longest = longest.max(row);
                     }
-                    let warp = &mut warps[at % all];
-                    *warp = *warp - steps(of_warps[at]) + steps(longest) + alone;
                 }
+                let warp = &mut warps[at % all];
+                *warp = *warp - steps(of_warps[at]) + steps(longest) + alone;
             }
         }
-        warps.into_iter().max().unwrap_or(0).into()
     }
+    warps.into_iter().max().unwrap_or(0).into()
 }
 
 #[cfg(test)]

@@ -50,13 +50,16 @@ pub(super) enum Origin<'a> {
     Held(&'a [u8]),
 }
 
+/// One type for all readers: for each, the decoders would be compiled again, 20 kB.
+pub(super) type AnyReader<'a> = Box<dyn Read + Send + 'a>;
+
 /// The unpacked content of a file, how many bytes of the file it has taken so far, and how many there are.
-pub(super) type Unpacked<'a> = (Box<dyn Read + Send + 'a>, Count, Bytes);
+pub(super) type Unpacked<'a> = (AnyReader<'a>, Count, Bytes);
 
 impl<'a> Origin<'a> {
     /// The content of `source`, which is packed so, from the outermost packing on.
     pub(super) fn open(self, packings: &[Packing], source: Source<'_>) -> Result<Unpacked<'a>, ReadError> {
-        let (file, total): (Box<dyn Read + Send + 'a>, Bytes) = match self {
+        let (file, total): (AnyReader<'a>, Bytes) = match self {
             Self::File => {
                 let (file, total) = super::open(source.path)?;
                 (Box::new(file), total)
@@ -73,20 +76,17 @@ pub(super) fn all_unpacked<'a>(
     reader: impl Read + Send + 'a,
     packings: &[Packing],
     options: &ReadOptions<'_>,
-) -> Box<dyn Read + Send + 'a> {
-    let outside: Packed<'a> = Box::new(reader);
+) -> AnyReader<'a> {
+    let outside: AnyReader<'a> = Box::new(reader);
     packings.iter().fold(outside, |reader, packing| unpacked(reader, *packing, options))
 }
 
-/// One type for all readers: for each, the decoders would be compiled again, 20 kB.
-type Packed<'a> = Box<dyn Read + Send + 'a>;
-
 /// Decompressed content of `reader`: all members of it, if there are several, and zeros behind them as tapes add them.
 pub(super) fn unpacked<'a>(
-    reader: Packed<'a>,
+    reader: AnyReader<'a>,
     packing: Packing,
     options: &ReadOptions<'_>,
-) -> Box<dyn Read + Send + 'a> {
+) -> AnyReader<'a> {
     let reader = BufReader::with_capacity(INPUT, reader);
     match packing {
         Packing::Gzip => Box::new(Members::new(reader, GzDecoder::new, GzDecoder::into_inner)),
