@@ -49,6 +49,7 @@ mod ranking;
 mod regime;
 mod rescaling;
 mod row_length_rule;
+mod side_by_side;
 mod storable;
 mod strip_coo;
 mod strip_csr;

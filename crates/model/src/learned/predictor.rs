@@ -2,8 +2,8 @@
 
 use super::model::within;
 use super::{LearnedKernel, LearnedModel, Learner};
+use crate::side_by_side::side_by_side;
 use crate::{Model, PredictError, Predicted, Prediction, Term};
-use rayon::prelude::*;
 use sparsight_kernels::{Candidate, DeviceFacts};
 use sparsight_matrix::{Features, Seconds};
 
@@ -41,8 +41,9 @@ impl<L: Learner> LearnedPredictor<'_, L> {
             candidates.iter().find_map(|candidate| Some((self.learned(candidate)?.1, candidate.dtype)));
         let known = known.filter(|_| features.loads().is_some());
         let matrix = known.and_then(|(learned, dtype)| learned.matrix(features, dtype, self.facts));
-        let kernels = candidates.par_chunk_by(|a, b| a.kernel == b.kernel);
-        kernels.flat_map_iter(|blocks| self.blocks(blocks, features, matrix.as_ref())).collect()
+        let kernels: Vec<&[Candidate]> = candidates.chunk_by(|a, b| a.kernel == b.kernel).collect();
+        let predicted = side_by_side(&kernels, |blocks| self.blocks(blocks, features, matrix.as_ref()));
+        predicted.into_iter().flatten().collect()
     }
 
     fn not_fitted(candidate: &Candidate) -> PredictError {
@@ -94,8 +95,8 @@ impl<L: Learner> Model for LearnedPredictor<'_, L> {
 
     fn predict_each(&self, candidates: &[Candidate], features: &Features) -> Vec<Predicted> {
         let group = |candidate: &Candidate| (L::group(candidate.kernel), candidate.dtype);
-        let groups = candidates.par_chunk_by(|a, b| group(a) == group(b));
-        groups.flat_map_iter(|candidates| self.group(candidates, features)).collect()
+        let groups: Vec<&[Candidate]> = candidates.chunk_by(|a, b| group(a) == group(b)).collect();
+        side_by_side(&groups, |group| self.group(group, features)).into_iter().flatten().collect()
     }
 
     fn explain(&self, candidate: &Candidate, features: &Features) -> Result<Vec<Term>, PredictError> {

@@ -12,6 +12,7 @@
 //! thresholds and outputs are alike, so of these each number but the first is stored as its difference from the one before.
 //! Numbers as in `packed.rs` of this crate; differences are signed.
 
+use super::complete::Thresholds;
 use super::tree::{Node, Tree};
 use crate::packed::{push, push_signed, take, take_signed};
 use std::collections::BTreeMap;
@@ -74,14 +75,16 @@ fn push_differences(numbers: &[i32], bytes: &mut Vec<u8>) {
         .for_each(|(&number, &before)| push_signed(bytes, i64::from(number) - i64::from(before)));
 }
 
-/// Hands the trees of the forest with which `bytes` begin to `add`, and cuts them off. Gives how many outputs they have.
+/// Hands the trees of the forest with which `bytes` begin to `add`, and cuts them off: each with the place of the threshold of each of
+/// its splits, in order. Gives how many outputs they have, and the inputs that they look at.
 pub(super) fn unpack(
     bytes: &mut &[u8],
     limits: Limits,
-    mut add: impl FnMut(usize, &Tree),
-) -> Result<usize, String> {
+    mut add: impl FnMut(&Tree, &[u16]) -> Result<(), String>,
+) -> Result<(usize, Thresholds), String> {
     let (outputs, trees) = take_head(bytes)?;
     let inputs = take_inputs(bytes, limits)?;
+    let mut places = Vec::new();
     let mut forest = Vec::new();
     for _ in 0..trees {
         forest.push(Tree { nodes: take_nodes(bytes, &inputs, limits)?, leaves: Vec::new() });
@@ -91,18 +94,23 @@ pub(super) fn unpack(
             // Its place until now.
             let (named, thresholds) = &inputs[usize::from(*input)];
             let place = take(bytes).ok_or("the thresholds end early")?;
-            let there = usize::try_from(place).ok().and_then(|place| thresholds.get(place));
-            *threshold = *there.ok_or_else(|| format!("input {named} has no threshold {place}"))?;
+            let missing = || format!("input {named} has no threshold {place}");
+            let short = u16::try_from(place).map_err(|_| missing())?;
+            *threshold = *thresholds.get(usize::from(short)).ok_or_else(missing)?;
             *input = *named;
+            places.push(short);
         }
     }
     // One after another is dropped: their leaves take more than those that `add` keeps.
+    let mut places = &places[..];
     for mut tree in forest {
         let leaves = tree.nodes.iter().filter(|node| **node == Node::Leaf).count();
         take_differences(bytes, [leaves, outputs], limits.largest, &mut tree.leaves)?;
-        add(outputs, &tree);
+        let (own, others) = places.split_at(tree.nodes.len() - leaves);
+        add(&tree, own)?;
+        places = others;
     }
-    Ok(outputs)
+    Ok((outputs, inputs))
 }
 
 /// Reads the numbers of outputs and trees with which `bytes` begin; both are cut off from them.
@@ -121,7 +129,7 @@ fn take_head(bytes: &mut &[u8]) -> Result<(usize, u64), String> {
 }
 
 /// Reads the inputs with splits, each with its thresholds.
-fn take_inputs(bytes: &mut &[u8], limits: Limits) -> Result<Vec<(u16, Vec<i32>)>, String> {
+fn take_inputs(bytes: &mut &[u8], limits: Limits) -> Result<Thresholds, String> {
     let early = "the inputs end early";
     let count = take(bytes).ok_or(early)?;
     let mut inputs = Vec::new();
@@ -190,8 +198,20 @@ mod tests {
     const LIMITS: Limits = Limits { depth: 6, inputs: 400, largest: 40_000 };
 
     fn unpacked(mut bytes: &[u8]) -> Result<(usize, Vec<Tree>, usize), String> {
-        let mut trees = Vec::new();
-        let outputs = unpack(&mut bytes, LIMITS, |_, tree| trees.push(tree.clone()))?;
+        let (mut trees, mut places) = (Vec::<Tree>::new(), Vec::new());
+        let (outputs, inputs) = unpack(&mut bytes, LIMITS, |tree, own| {
+            trees.push(tree.clone());
+            places.extend_from_slice(own);
+            Ok(())
+        })?;
+        let splits = || trees.iter().flat_map(|tree| &tree.nodes).filter_map(|node| node.split());
+        assert_eq!(splits().count(), places.len());
+        for ((input, threshold), place) in splits().zip(places) {
+            let at_place = |(other, thresholds): &(u16, Vec<i32>)| {
+                *other == input && thresholds.get(usize::from(place)) == Some(&threshold)
+            };
+            assert!(inputs.iter().any(at_place), "input {input}, threshold {threshold}");
+        }
         Ok((outputs, trees, bytes.len()))
     }
 

@@ -1,36 +1,18 @@
-//! Trees with a number in each leaf, quick to walk.
-//!
-//! In memory every tree is complete, [`DEPTH`] levels of splits over a row of leaves: node n has the children 2 n and
-//! 2 n + 1, and a node is one word. Walks from the root all take as many steps, those from further down are
-//! sorted by theirs: without a branch that a processor could guess wrong or an index that it must check. Several rows go down a tree
-//! side by side.
+//! Trees with a number in each leaf, quick to walk for several rows at once, which go down a tree side by side. Walks that begin further
+//! down than at the root are sorted by their steps.
 
+use super::complete::{Complete, DEPTH, LEAVES, ROOT, Thresholds, Word, by_input, to_words};
 use super::grow::{Growth, Row, grow};
 use super::packed::{Limits, pack, unpack};
 use super::tree::{Node, Tree};
 
-/// Levels of splits that a tree may have.
-const DEPTH: usize = 6;
-const LEAVES: usize = 1 << DEPTH;
-
-/// The root is node 1, node 0 is not used.
-const ROOT: usize = 1;
-
 /// Rows that go down a tree side by side: the block sizes of a kernel, and enough to hide the wait for a node.
 const ROWS_TOGETHER: usize = 5;
 
-/// Trees that one row goes down side by side, for the same reason.
-const TREES_TOGETHER: usize = 6;
-
-/// Trees in which block sizes are found to part before each of them goes down: so few that they stay in the first cache, 23 kB.
-const AT_ONCE: usize = 10 * TREES_TOGETHER;
+/// Trees in which block sizes are found to part before each of them goes down: so few that they stay in the first cache, 15 kB.
+const AT_ONCE: usize = 60;
 const _: () = assert!(AT_ONCE <= u8::MAX as usize);
 const _: () = assert!(2 * LEAVES <= u8::MAX as usize + 1);
-
-/// Bits of a node that hold the threshold; the input has the others. Inputs are brought within what these can tell apart, which is
-/// more than the logarithm of any finite number takes.
-const THRESHOLD_BITS: u32 = 24;
-const LARGEST: i32 = (1 << (THRESHOLD_BITS - 1)) - 1;
 
 /// Units of a leaf in one. What is rounded off a leaf is left to the trees behind it; but the last ones find nothing any more that is
 /// as large as a unit: in place of 2^-14, 2^-12 adds 0.2 and 0.7 % to held-out errors and makes what is stored a sixth smaller.
@@ -40,12 +22,9 @@ const PER_ONE: f64 = (1 << 14) as f64;
 /// factor of e^25. With two bytes a leaf fewer trees leave the cache.
 const LARGEST_LEAF: i32 = i16::MAX as i32;
 
-/// Stands for an input at nodes without a split.
-const NO_SPLIT: u8 = u8::MAX;
-
-/// Inputs where a walk finds them, each as the largest word of a split that it does not go left at.
+/// Inputs where a walk finds them, each as a word.
 type Padded = [u32; PLACES];
-const PLACES: usize = NO_SPLIT as usize + 1;
+const PLACES: usize = 1 << <u16 as Word>::INPUT_BITS;
 
 /// The least word of an input over some rows, and how far above it the largest is.
 type Span = (u32, u32);
@@ -55,123 +34,28 @@ type Span = (u32, u32);
 pub(crate) struct ScalarForest {
     /// What all rows get: where the trees begin, of any size.
     start: i32,
-    trees: Vec<Complete>,
+    trees: Vec<ScalarTree>,
     /// Levels of splits of the deepest tree: steps of a walk. A constant in its place would have the steps unrolled, which
     /// takes a quarter longer, since a processor has too few registers for all that is kept then.
     levels: u32,
+    thresholds: Thresholds,
 }
 
-/// A split in one word: its threshold above, the input below. So one comparison of words is one of thresholds.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Split(u32);
+type ScalarTree = Complete<u16, i16>;
 
-impl Split {
-    /// Marks a place where the grown tree has a leaf.
-    const NONE: Self = Self(NO_SPLIT as u32);
-
-    /// Thresholds beyond what inputs can reach become the largest.
-    fn new(input: u8, threshold: i32) -> Self {
-        let above = (threshold.clamp(-LARGEST, LARGEST) + LARGEST) as u32;
-        Self(above << (u32::BITS - THRESHOLD_BITS) | u32::from(input))
-    }
-
-    fn input(self) -> u8 {
-        self.0 as u8
-    }
-
-    fn threshold(self) -> i32 {
-        (self.0 >> (u32::BITS - THRESHOLD_BITS)) as i32 - LARGEST
-    }
-}
-
-/// A complete tree. Below a node without a split no other has one, and all leaves there are the same.
-#[derive(Debug, Clone, PartialEq)]
-#[repr(align(64))]
-struct Complete {
-    splits: [Split; LEAVES],
-    leaves: [i16; LEAVES],
-}
-
-impl Complete {
-    /// Converts a tree within [`ScalarForest::limits`].
-    fn of(tree: &Tree) -> Self {
-        let mut all = Self { splits: [Split::NONE; LEAVES], leaves: [0; LEAVES] };
-        let mut leaves = tree.leaves.iter();
-        // Where the subtrees go that come next.
-        let mut open = vec![ROOT];
-        for node in &tree.nodes {
-            let at = open.pop().expect("a whole tree");
-            match *node {
-                Node::Split { input, threshold } => {
-                    all.splits[at] = Split::new(input as u8, threshold);
-                    open.extend([2 * at + 1, 2 * at]);
-                }
-                Node::Leaf => {
-                    let value = *leaves.next().expect("a number for each leaf");
-                    let value = value.clamp(-LARGEST_LEAF, LARGEST_LEAF) as i16;
-                    let (first, below) = all.leaves_below(at);
-                    all.leaves[first..][..below].fill(value);
-                }
-            }
-        }
-        all
-    }
-
-    /// The tree as it was grown.
-    fn grown(&self) -> Tree {
-        let mut tree = Tree::default();
-        let mut open = vec![ROOT];
-        while let Some(at) = open.pop() {
-            if at >= LEAVES || self.splits[at] == Split::NONE {
-                tree.push_leaf([self.leaves[self.leaves_below(at).0].into()]);
-            } else {
-                let split = self.splits[at];
-                tree.push_split(split.input().into(), split.threshold());
-                open.extend([2 * at + 1, 2 * at]);
-            }
-        }
-        tree
-    }
-
-    /// Levels down to the last split.
-    fn levels(&self) -> u32 {
-        let last = self.splits.iter().rposition(|split| *split != Split::NONE);
-        last.map_or(0, |node| node.ilog2() + 1)
-    }
-
-    /// The first leaf below a node, and how many there are.
-    fn leaves_below(&self, at: usize) -> (usize, usize) {
-        let below = DEPTH - at.ilog2() as usize;
-        ((at << below) - self.leaves.len(), 1 << below)
-    }
-
-    /// The child of `at` that `inputs` lead to.
-    fn step(&self, at: usize, inputs: &Padded) -> usize {
-        let at = at % LEAVES;
-        let split = self.splits[at];
-        let goes_right = split.0 < inputs[usize::from(split.input())];
-        at + at + usize::from(goes_right)
-    }
-
-    /// The child of a node that the least of some inputs leads to, and behind `parted` a bit for whether the largest takes another turn
-    /// there. Written so that both comparisons are subtractions whose borrow is added.
-    fn step_between(&self, (at, parted): (usize, usize), spans: &[Span; PLACES]) -> (usize, usize) {
-        let at = at % LEAVES;
-        let split = self.splits[at];
-        let (least, width) = spans[usize::from(split.input())];
-        let (above, goes_right) = split.0.overflowing_sub(least);
-        (at + at + usize::from(goes_right), parted + parted + usize::from(above < width))
-    }
-
-    /// The value of the leaves below the node that a walk of so many levels ended at.
-    fn leaf(&self, at: usize, levels: u32) -> i64 {
-        i64::from(self.leaves[(at << (DEPTH as u32 - levels)) % LEAVES])
-    }
+/// The child of a node that the least of some inputs leads to, and behind `parted` a bit for whether the largest takes another turn
+/// there. Written so that both comparisons are subtractions whose borrow is added.
+fn step_between(tree: &ScalarTree, (at, parted): (usize, usize), spans: &[Span; PLACES]) -> (usize, usize) {
+    let at = at % LEAVES;
+    let split = tree.splits[at];
+    let (least, width) = spans[split.input()];
+    let (above, goes_right) = u32::from(split).overflowing_sub(least);
+    (at + at + usize::from(goes_right), parted + parted + usize::from(above < width))
 }
 
 impl ScalarForest {
     /// Most inputs that rows may have.
-    pub(crate) const MOST_INPUTS: usize = NO_SPLIT as usize;
+    pub(crate) const MOST_INPUTS: usize = PLACES;
 
     /// Trees that give the responses of `rows`, at least one, each with one response and counting by its weight.
     /// Deterministic.
@@ -184,22 +68,24 @@ impl ScalarForest {
         Self::of(&grow(rows, growth, limits, PER_ONE))
     }
 
+    /// By way of what is stored, where thresholds have their places.
     fn of(trees: &[Tree]) -> Self {
-        let mut forest = Self::default();
-        for tree in trees {
-            forest.add(tree);
-        }
-        forest
+        let mut bytes = Vec::new();
+        pack(1, trees.iter().cloned(), Self::limits(Self::MOST_INPUTS), &mut bytes);
+        Self::unpack(Self::MOST_INPUTS, &mut &bytes[..]).expect("a whole forest")
     }
 
-    fn add(&mut self, tree: &Tree) {
+    fn add(&mut self, tree: &Tree, places: &[u16]) -> Result<(), String> {
         if let [Node::Leaf] = tree.nodes[..] {
             self.start = self.start.saturating_add(tree.leaves[0]);
-        } else {
-            let tree = Complete::of(tree);
-            self.levels = self.levels.max(tree.levels());
-            self.trees.push(tree);
+            return Ok(());
         }
+        let mut leaves = tree.leaves.iter();
+        let mut leaf = || *leaves.next().expect("a number for each leaf");
+        let tree = ScalarTree::of(tree, places, || leaf().clamp(-LARGEST_LEAF, LARGEST_LEAF) as i16)?;
+        self.levels = self.levels.max(tree.levels());
+        self.trees.push(tree);
+        Ok(())
     }
 
     const fn limits(inputs: usize) -> Limits {
@@ -211,7 +97,7 @@ impl ScalarForest {
     /// # Panics
     /// If there are more than [`ScalarForest::MOST_INPUTS`].
     pub(crate) fn sum(&self, inputs: &[i32]) -> f64 {
-        self.sum_of(&padded(inputs))
+        self.sum_of(&self.padded(inputs))
     }
 
     /// [`ScalarForest::sum`] for each of `differing`, which take the places of the first of `inputs`.
@@ -219,9 +105,10 @@ impl ScalarForest {
     /// # Panics
     /// If there are more inputs than [`ScalarForest::MOST_INPUTS`].
     pub(crate) fn sums<const B: usize>(&self, inputs: &[i32], differing: &[[i32; B]]) -> Vec<f64> {
-        let mut shared = padded(inputs);
+        let differ = || self.thresholds.iter().filter(|(input, _)| usize::from(*input) < B);
+        let mut shared = self.padded(inputs);
         if let [one] = differing {
-            shared[..B].copy_from_slice(&one.map(word));
+            to_words::<u16>(differ(), one, &mut shared);
             return vec![self.sum_of(&shared)];
         }
         let mut rows = [shared; ROWS_TOGETHER];
@@ -230,12 +117,12 @@ impl ScalarForest {
         for some in differing.chunks(ROWS_TOGETHER) {
             // Always as many rows, so that the loop over them is unrolled; what is too many is walked and forgotten.
             for (n, row) in rows.iter_mut().enumerate() {
-                row[..B].copy_from_slice(&some.get(n).unwrap_or(&some[0]).map(word));
+                to_words::<u16>(differ(), some.get(n).unwrap_or(&some[0]), row);
             }
-            for (place, span) in spans[..B].iter_mut().enumerate() {
-                let words = rows.each_ref().map(|row| row[place]);
+            for (input, _) in differ() {
+                let words = rows.each_ref().map(|row| row[usize::from(*input)]);
                 let least = words.into_iter().fold(u32::MAX, u32::min);
-                *span = (least, words.into_iter().fold(0, u32::max) - least);
+                spans[usize::from(*input)] = (least, words.into_iter().fold(0, u32::max) - least);
             }
             sums.extend(self.sums_of(&rows, &spans).iter().take(some.len()));
         }
@@ -245,8 +132,9 @@ impl ScalarForest {
     /// Sum for one row.
     fn sum_of(&self, inputs: &Padded) -> f64 {
         let mut sum = i64::from(self.start);
-        let step = |tree: &Complete, at| tree.step(at, inputs);
-        self.walk(&self.trees, ROOT, step, |tree, at| sum += tree.leaf(at, self.levels));
+        let step = |tree: &ScalarTree, at| tree.step(at, |input| inputs[input]);
+        let end = |tree: &ScalarTree, at| sum += i64::from(tree.leaf(at, self.levels));
+        Complete::walk(&self.trees, self.levels, ROOT, step, end);
         sum as f64 / PER_ONE
     }
 
@@ -260,13 +148,14 @@ impl ScalarForest {
             // Trees with a fork, by the levels below it, so that walks of one length follow each other. Written without a branch,
             // which a processor would guess wrong.
             let (mut counts, mut number) = ([0; DEPTH], 0);
-            self.walk(
+            Complete::walk(
                 trees,
+                self.levels,
                 (ROOT, 0),
-                |tree, at| tree.step_between(at, spans),
+                |tree, at| step_between(tree, at, spans),
                 |tree, (at, parted)| {
                     let (is_shared, below) = (parted == 0, (parted | 1).ilog2() as usize);
-                    all += if is_shared { tree.leaf(at, self.levels) } else { 0 };
+                    all += if is_shared { i64::from(tree.leaf(at, self.levels)) } else { 0 };
                     apart[below][counts[below]] = (number, (at >> below >> 1) as u8);
                     counts[below] += usize::from(!is_shared);
                     number += 1;
@@ -278,11 +167,11 @@ impl ScalarForest {
                     let mut at = [usize::from(fork); ROWS_TOGETHER];
                     for _ in 0..levels {
                         for n in 0..ROWS_TOGETHER {
-                            at[n] = tree.step(at[n], &rows[n]);
+                            at[n] = tree.step(at[n], |input| rows[n][input]);
                         }
                     }
                     for n in 0..ROWS_TOGETHER {
-                        sums[n] += tree.leaf(at[n], self.levels);
+                        sums[n] += i64::from(tree.leaf(at[n], self.levels));
                     }
                 }
             }
@@ -290,29 +179,10 @@ impl ScalarForest {
         sums.map(|sum| (all + sum) as f64 / PER_ONE)
     }
 
-    /// Goes down `trees` from `start`, several side by side, and hands on where each walk ends.
-    fn walk<At: Copy>(
-        &self,
-        trees: &[Complete],
-        start: At,
-        step: impl Fn(&Complete, At) -> At,
-        mut end: impl FnMut(&Complete, At),
-    ) {
-        let (together, others) = trees.as_chunks::<TREES_TOGETHER>();
-        for trees in together {
-            let mut at = [start; TREES_TOGETHER];
-            for _ in 0..self.levels {
-                for n in 0..TREES_TOGETHER {
-                    at[n] = step(&trees[n], at[n]);
-                }
-            }
-            for n in 0..TREES_TOGETHER {
-                end(&trees[n], at[n]);
-            }
-        }
-        for tree in others {
-            end(tree, (0..self.levels).fold(start, |at, _| step(tree, at)));
-        }
+    fn padded(&self, inputs: &[i32]) -> Padded {
+        let mut padded = [0; PLACES];
+        to_words::<u16>(&self.thresholds, inputs, &mut padded);
+        padded
     }
 
     /// Trees, with the one that all begin with.
@@ -323,33 +193,23 @@ impl ScalarForest {
     /// Adds all trees to `bytes`.
     pub(crate) fn pack(&self, bytes: &mut Vec<u8>) {
         let limits = Self::limits(Self::MOST_INPUTS);
+        let thresholds = by_input(&self.thresholds);
         let start = std::iter::once(Tree::constant([self.start]));
-        pack(1, start.chain(self.trees.iter().map(Complete::grown)), limits, bytes);
+        let grown = |tree: &ScalarTree| tree.grown(&thresholds, |leaf| [leaf.into()]);
+        pack(1, start.chain(self.trees.iter().map(grown)), limits, bytes);
     }
 
     /// The forest of rows with so many inputs that `bytes` begin with, which is cut off from them.
     pub(crate) fn unpack(inputs: usize, bytes: &mut &[u8]) -> Result<Self, String> {
         let mut forest = Self::default();
-        let outputs = unpack(bytes, Self::limits(inputs), |outputs, tree| {
-            if outputs == 1 {
-                forest.add(tree);
-            }
-        })?;
-        if outputs == 1 { Ok(forest) } else { Err(format!("the trees have {outputs} outputs, not one")) }
+        let (outputs, thresholds) =
+            unpack(bytes, Self::limits(inputs), |tree, places| forest.add(tree, places))?;
+        if outputs == 1 {
+            Ok(Self { thresholds, ..forest })
+        } else {
+            Err(format!("the trees have {outputs} outputs, not one"))
+        }
     }
-}
-
-fn padded(inputs: &[i32]) -> Padded {
-    let mut padded = [0; PLACES];
-    for (padded, input) in padded[..inputs.len()].iter_mut().zip(inputs) {
-        *padded = word(*input);
-    }
-    padded
-}
-
-/// The word of [`Padded`] for an input.
-fn word(input: i32) -> u32 {
-    Split::new(u8::MAX, input).0
 }
 
 #[cfg(test)]

@@ -1,78 +1,51 @@
 //! Trees whose leaves are vectors, a number for each output.
 
+use super::complete::{Complete, ROOT, Thresholds, by_input, to_words};
 use super::grow::{Growth, Row, grow};
 use super::packed::{Limits, pack, unpack};
-use super::tree::{Node, Tree};
-use std::ops::Range;
+use super::tree::Tree;
 
 /// Units of a leaf in one. The rounding errors of 300 leaves add up to a standard deviation of 2.4 in a thousand, where measured times
 /// repeat to half a percent; units of 1/1536 make what is stored a ninth smaller.
 const PER_ONE: f64 = 2048.0;
 
-/// Deeper than any that is grown.
+/// As trees are stored: deeper than any that is grown.
 const LIMITS: Limits = Limits { depth: 32, inputs: 1 << 16, largest: i16::MAX as i32 };
 
 /// Trees whose leaves are summed.
 ///
-/// Invariants: every child lies within its tree, every leaf has as many numbers as there are outputs.
+/// Invariant: every leaf has as many numbers as there are outputs.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct VectorForest {
     outputs: usize,
-    /// Nodes of one tree after another.
-    nodes: Vec<Linked>,
-    roots: Vec<u32>,
+    /// With the numbers of leaves.
+    trees: Vec<VectorTree>,
+    /// Levels of splits of the deepest tree.
+    levels: u32,
+    thresholds: Thresholds,
     /// Leaves one after another, each with a number for every output.
     leaves: Vec<i16>,
 }
 
-/// A node that knows where a walk goes on.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Linked {
-    /// The left child is the next node.
-    Split { input: u16, threshold: i32, right: u32 },
-    /// Number of the leaf.
-    Leaf(u32),
-}
+type VectorTree = Complete<u32, u32>;
 
 impl VectorForest {
     /// Trees that give the responses of `rows`, at least one, each counting by its weight. Deterministic.
     ///
     /// # Panics
-    /// If trees are to be deeper than 32 levels, or there are more inputs than 16 bits can name.
+    /// If trees are to be deeper than six levels, or there are more inputs than 16 bits can name.
     pub(crate) fn grow(rows: &[Row<'_>], growth: &Growth) -> Self {
-        let mut forest = Self { outputs: rows[0].responses.len(), ..Self::default() };
-        for tree in grow(rows, growth, LIMITS, PER_ONE) {
-            forest.add(&tree);
-        }
-        forest
+        Self::of(rows[0].responses.len(), grow(rows, growth, LIMITS, PER_ONE))
     }
 
-    /// Appends a tree. Numbers that are too large become the largest: no ratio is beyond e^8 on average.
-    fn add(&mut self, tree: &Tree) {
-        self.roots.push(self.nodes.len() as u32);
-        let mut leaf = (self.leaves.len() / self.outputs) as u32;
-        // Splits whose right subtree has not begun; none where it is a left one that comes next.
-        let mut open = vec![None];
-        for node in &tree.nodes {
-            let next = self.nodes.len();
-            if let Some(Some(split)) = open.pop()
-                && let Linked::Split { right, .. } = &mut self.nodes[split]
-            {
-                *right = next as u32;
-            }
-            match *node {
-                Node::Split { input, threshold } => {
-                    self.nodes.push(Linked::Split { input, threshold, right: 0 });
-                    open.extend([Some(next), None]);
-                }
-                Node::Leaf => {
-                    self.nodes.push(Linked::Leaf(leaf));
-                    leaf += 1;
-                }
-            }
-        }
-        let number = |leaf: &i32| (*leaf).clamp(-LIMITS.largest, LIMITS.largest) as i16;
-        self.leaves.extend(tree.leaves.iter().map(number));
+    /// By way of what is stored, where thresholds have their places. Numbers that are too large become the largest: no ratio is beyond
+    /// e^8 on average.
+    fn of(outputs: usize, mut trees: Vec<Tree>) -> Self {
+        let numbers = trees.iter_mut().flat_map(|tree| &mut tree.leaves);
+        numbers.for_each(|leaf| *leaf = (*leaf).clamp(-LIMITS.largest, LIMITS.largest));
+        let mut bytes = Vec::new();
+        pack(outputs, trees.into_iter(), LIMITS, &mut bytes);
+        Self::unpack(&mut &bytes[..]).expect("a whole forest")
     }
 
     /// Numbers that are predicted at once; 0 without trees.
@@ -82,11 +55,7 @@ impl VectorForest {
 
     /// Number of inputs: one more than the largest that is looked at.
     pub(crate) fn inputs(&self) -> usize {
-        let input = |node: &Linked| match node {
-            Linked::Split { input, .. } => usize::from(*input) + 1,
-            Linked::Leaf(_) => 0,
-        };
-        self.nodes.iter().map(input).max().unwrap_or(0)
+        self.thresholds.iter().map(|(input, _)| usize::from(*input) + 1).max().unwrap_or(0)
     }
 
     /// The sums of the leaves that `inputs` fall into.
@@ -95,68 +64,53 @@ impl VectorForest {
     /// If there are fewer than [`VectorForest::inputs`].
     pub(crate) fn sums(&self, inputs: &[i32]) -> Vec<f64> {
         // First where all leaves are, so that no walk waits for the numbers of the one before.
-        let leaves: Vec<usize> = self.roots.iter().map(|&root| self.leaf(root as usize, inputs)).collect();
+        let mut words = vec![0; self.inputs().max(1)];
+        to_words::<u32>(&self.thresholds, inputs, &mut words);
+        let mut leaves = Vec::with_capacity(self.trees.len());
+        let step = |tree: &VectorTree, at| tree.step(at, |input| words[input]);
+        let end = |tree: &VectorTree, at| leaves.push(tree.leaf(at, self.levels) as usize);
+        Complete::walk(&self.trees, self.levels, ROOT, step, end);
         let mut sums = vec![0_i64; self.outputs];
         // As many leaves as cannot exceed 32 bits, which are added twice as fast as 64.
         for leaves in leaves.chunks(1 << 16) {
             let mut part = vec![0_i32; self.outputs];
-            for leaf in leaves {
-                let leaf = &self.leaves[leaf * self.outputs..][..self.outputs];
-                for (sum, &value) in part.iter_mut().zip(leaf) {
-                    *sum += i32::from(value);
+            let numbers = |leaf: &usize| &self.leaves[leaf * self.outputs..][..self.outputs];
+            // Four at a time, which wait for their memory together.
+            let (together, others) = leaves.as_chunks();
+            for [a, b, c, d] in together {
+                let [a, b, c, d] = [a, b, c, d].map(numbers);
+                for ((((sum, a), b), c), d) in part.iter_mut().zip(a).zip(b).zip(c).zip(d) {
+                    *sum += i32::from(*a) + i32::from(*b) + i32::from(*c) + i32::from(*d);
                 }
+            }
+            for leaf in others {
+                part.iter_mut().zip(numbers(leaf)).for_each(|(sum, value)| *sum += i32::from(*value));
             }
             sums.iter_mut().zip(part).for_each(|(sum, part)| *sum += i64::from(part));
         }
         sums.into_iter().map(|sum| sum as f64 / PER_ONE).collect()
     }
 
-    fn leaf(&self, root: usize, inputs: &[i32]) -> usize {
-        let mut at = root;
-        loop {
-            at = match self.nodes[at] {
-                Linked::Leaf(leaf) => return leaf as usize,
-                Linked::Split { input, threshold, .. } if inputs[usize::from(input)] < threshold => at + 1,
-                Linked::Split { right, .. } => right as usize,
-            }
-        }
-    }
-
     /// Adds all trees to `bytes`.
     pub(crate) fn pack(&self, bytes: &mut Vec<u8>) {
-        let ends = self.roots[1..].iter().copied().chain([self.nodes.len() as u32]);
-        let ranges: Vec<(u32, u32)> = self.roots.iter().copied().zip(ends).collect();
-        pack(
-            self.outputs,
-            ranges.into_iter().map(|(from, to)| self.grown(from as usize..to as usize)),
-            LIMITS,
-            bytes,
-        );
-    }
-
-    /// The tree of some nodes as it was grown.
-    fn grown(&self, nodes: Range<usize>) -> Tree {
-        let mut tree = Tree::default();
-        for node in &self.nodes[nodes] {
-            match *node {
-                Linked::Split { input, threshold, .. } => tree.push_split(input, threshold),
-                Linked::Leaf(leaf) => {
-                    let leaf = &self.leaves[leaf as usize * self.outputs..][..self.outputs];
-                    tree.push_leaf(leaf.iter().copied().map(i32::from));
-                }
-            }
-        }
-        tree
+        let thresholds = by_input(&self.thresholds);
+        let leaf = |leaf: u32| {
+            self.leaves[leaf as usize * self.outputs..][..self.outputs].iter().copied().map(i32::from)
+        };
+        pack(self.outputs, self.trees.iter().map(|tree| tree.grown(&thresholds, leaf)), LIMITS, bytes);
     }
 
     /// The trees that `bytes` begin with, which are cut off from them.
     pub(crate) fn unpack(bytes: &mut &[u8]) -> Result<Self, String> {
-        let mut forest = Self::default();
-        unpack(bytes, LIMITS, |outputs, tree| {
-            forest.outputs = outputs;
-            forest.add(tree);
+        let (mut trees, mut leaves, mut levels, mut count) = (Vec::new(), Vec::new(), 0, 0..);
+        let (outputs, thresholds) = unpack(bytes, LIMITS, |tree, places| {
+            let converted = VectorTree::of(tree, places, || count.next().expect("another number"))?;
+            levels = converted.levels().max(levels);
+            trees.push(converted);
+            leaves.extend(tree.leaves.iter().map(|leaf| *leaf as i16));
+            Ok(())
         })?;
-        Ok(forest)
+        Ok(Self { outputs, trees, levels, thresholds, leaves })
     }
 }
 
@@ -171,10 +125,7 @@ mod tests {
         tree.push_split(300, 3);
         tree.push_leaf([1024, 0]);
         tree.push_leaf([8192, -4096]);
-        let mut forest = VectorForest { outputs: 2, ..VectorForest::default() };
-        forest.add(&Tree::constant([4096, 512]));
-        forest.add(&tree);
-        forest
+        VectorForest::of(2, vec![Tree::constant([4096, 512]), tree])
     }
 
     #[test]
@@ -199,8 +150,7 @@ mod tests {
 
     #[test]
     fn numbers_that_are_too_large_for_a_leaf_become_the_largest() {
-        let mut forest = VectorForest { outputs: 2, ..VectorForest::default() };
-        forest.add(&Tree::constant([1 << 20, -(1 << 20)]));
+        let forest = VectorForest::of(2, vec![Tree::constant([1 << 20, -(1 << 20)])]);
         assert_eq!(forest.sums(&[]), [32767.0 / PER_ONE, -32767.0 / PER_ONE]);
     }
 }

@@ -171,10 +171,18 @@ impl<'p> BestPredictor<'p> {
 
     /// The predictions of the models of single kernels for all possible candidates, joined with the comparison.
     fn joined(&self, comparison: &Comparison, possible: &[Candidate], features: &Features) -> Vec<Answered> {
-        let (mut answers, ratios) = rayon::join(
-            || self.alone(possible, features),
-            || comparison.log_ratios(possible, features, &self.profile.device.facts),
-        );
+        let mut ratios = Vec::new();
+        let mut compare = || ratios = comparison.log_ratios(possible, features, &self.profile.device.facts);
+        let mut answers = if rayon::current_num_threads() == 1 {
+            compare();
+            self.alone(possible, features)
+        } else {
+            // This thread goes on, while one of the pool wakes.
+            rayon::in_place_scope(|scope| {
+                scope.spawn(|_| compare());
+                self.alone(possible, features)
+            })
+        };
         let alone: Vec<Option<Seconds>> = answers
             .iter()
             .map(|answer| answer.as_ref().ok().map(|(_, prediction)| prediction.time))
@@ -216,7 +224,7 @@ impl<'p> BestPredictor<'p> {
             };
             predicted.into_iter().zip(alike).map(answer)
         };
-        asked.into_par_iter().flat_map_iter(answers).collect()
+        asked.into_iter().flat_map(answers).collect()
     }
 }
 
