@@ -1,9 +1,10 @@
-//! Trees as rows go down them.
+//! Complete trees: the form in which forests are walked.
 //!
-//! Every tree is complete, [`DEPTH`] levels of splits over a row of leaves: node n has the children 2 n and 2 n + 1. A node is one word,
-//! and the inputs of a row become words before it goes down: one comparison of words is one of thresholds. Words are short, since all
-//! forests are walked for each ranking: what of them does not stay in a cache costs nearly as much as the steps. Walks from the root
-//! all take as many steps, without a branch that a processor could guess wrong.
+//! A tree has [`DEPTH`] levels of splits over a row of leaves: node n has the children 2 n and 2 n + 1. A split is one integer: the place
+//! of its threshold in the sorted list of its input in the high bits, the number of the input in the low bits. An input of a row is
+//! replaced by how many thresholds it reaches, shifted alike, so that one comparison of integers decides. Small splits matter: each
+//! ranking reads all forests, more than a first cache holds. Walks from the root all take as many steps, without a branch that a
+//! processor could guess wrong.
 
 use super::tree::{Node, Tree};
 use std::collections::BTreeMap;
@@ -16,24 +17,26 @@ pub(super) const LEAVES: usize = 1 << DEPTH;
 pub(super) const ROOT: usize = 1;
 
 /// Trees that one row goes down side by side, to hide the wait for a node. Chosen.
-const TREES_TOGETHER: usize = 10;
+pub(super) const TREES_TOGETHER: usize = 10;
 
-/// Inputs that trees look at, each with the thresholds of its splits in ascending order.
+/// Inputs that trees look at, in ascending order, each with the thresholds of its splits, in ascending order too.
 pub(super) type Thresholds = Vec<(u16, Vec<i32>)>;
 
-/// A split: the place of its threshold among those of its input above, the input below.
-pub(super) trait Word: Copy + PartialEq + Into<u32> + TryFrom<u32> {
+/// A split: the place of its threshold in the high bits, the input in the low bits.
+pub(super) trait Word: Copy + PartialEq + Into<u32> {
     /// Low bits, which hold the input.
     const INPUT_BITS: u32;
+    /// Thresholds that an input may have.
+    const MOST_THRESHOLDS: u16;
 
-    /// Marks a place where the grown tree has a leaf: no row goes right there.
+    /// Marks a node where the grown tree has a leaf. It is not below the word of any row, so rows go left; the leaves below are the
+    /// same.
     const NONE: Self;
 
-    /// `None` if there is no room for the input or the place.
-    fn new(input: u16, place: u16) -> Option<Self> {
-        let word = u32::from(place).checked_mul(1 << Self::INPUT_BITS)? | u32::from(input);
-        let has_room = u32::from(input) < 1 << Self::INPUT_BITS && word < Self::NONE.into();
-        has_room.then(|| Self::try_from(word).ok())?
+    fn of(word: u32) -> Self;
+
+    fn new(input: u16, place: u16) -> Self {
+        Self::of(u32::from(place) << Self::INPUT_BITS | u32::from(input))
     }
 
     fn input(self) -> usize {
@@ -45,17 +48,28 @@ pub(super) trait Word: Copy + PartialEq + Into<u32> + TryFrom<u32> {
     }
 }
 
+/// For up to 64 inputs. Trees of single kernels have 63, with at most 63 thresholds each.
 impl Word for u16 {
     const INPUT_BITS: u32 = 6;
+    const MOST_THRESHOLDS: u16 = Self::MAX >> Self::INPUT_BITS;
     const NONE: Self = Self::MAX << Self::INPUT_BITS;
+
+    fn of(word: u32) -> Self {
+        word as Self
+    }
 }
 
 impl Word for u32 {
     const INPUT_BITS: u32 = 16;
+    const MOST_THRESHOLDS: u16 = u16::MAX;
     const NONE: Self = Self::MAX << Self::INPUT_BITS;
+
+    fn of(word: u32) -> Self {
+        word
+    }
 }
 
-/// Writes the inputs of a row, each as the word that those of splits at which it goes right are below.
+/// Writes a word for each listed input of a row: greater than those of just the splits at which the row goes right.
 pub(super) fn to_words<'t, W: Word>(
     thresholds: impl IntoIterator<Item = &'t (u16, Vec<i32>)>,
     inputs: &[i32],
@@ -77,7 +91,11 @@ pub(super) struct Complete<W, L> {
 }
 
 impl<W: Word, L: Copy + Default> Complete<W, L> {
-    /// Converts a tree. `places`: of each of its splits, in order, that of the threshold; `leaf`: what stands for the next leaf.
+    /// Converts a tree. `places`: for each split, in the order of the nodes, the place of its threshold; `leaf`: what stands for the next
+    /// leaf.
+    ///
+    /// # Errors
+    /// If it is deeper than [`DEPTH`].
     pub(super) fn of(tree: &Tree, places: &[u16], mut leaf: impl FnMut() -> L) -> Result<Self, String> {
         let mut all = Self { splits: [W::NONE; LEAVES], leaves: [L::default(); LEAVES] };
         let mut places = places.iter();
@@ -90,9 +108,7 @@ impl<W: Word, L: Copy + Default> Complete<W, L> {
                     let place = *places.next().expect("a place for each split");
                     let split =
                         all.splits.get_mut(at).ok_or_else(|| format!("a tree has over {DEPTH} levels"))?;
-                    *split = W::new(input, place).ok_or_else(|| {
-                        format!("there is no room for input {input} with threshold {place}")
-                    })?;
+                    *split = W::new(input, place);
                     open.extend([2 * at + 1, 2 * at]);
                 }
                 Node::Leaf => {
@@ -129,14 +145,14 @@ impl<W: Word, L: Copy + Default> Complete<W, L> {
         last.map_or(0, |node| node.ilog2() + 1)
     }
 
-    /// The child of `at` that a row leads to. `word`: that of an input.
+    /// The child of `at` that a row goes to. `word` gives the row's word for an input.
     pub(super) fn step(&self, at: usize, word: impl Fn(usize) -> u32) -> usize {
         let split = self.splits[at % LEAVES];
         let goes_right = split.into() < word(split.input());
         2 * at + usize::from(goes_right)
     }
 
-    /// The leaf below the node that a walk of so many levels ended at.
+    /// The leaf below `at`, a node `levels` levels below the root.
     pub(super) fn leaf(&self, at: usize, levels: u32) -> L {
         self.leaves[(at << (DEPTH as u32 - levels)) % LEAVES]
     }
@@ -202,20 +218,21 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_that_is_too_deep_or_has_too_many_inputs_or_thresholds_is_refused() {
-        let split = |input| {
-            let mut tree = Tree::default();
-            tree.push_split(input, 7);
-            tree.push_leaf([1]);
-            tree.push_leaf([2]);
-            tree
-        };
-        for (input, place, fits) in [(63, 1022, true), (64, 0, false), (0, 1023, false)] {
-            assert_eq!(converted::<u16>(&split(input), &[place]).is_ok(), fits, "{input}, {place}");
+    fn the_largest_input_and_place_have_room_and_rows_go_left_where_there_is_no_split() {
+        fn check<W: Word + std::fmt::Debug>() {
+            let (input, place) = (((1_u32 << W::INPUT_BITS) - 1) as u16, W::MOST_THRESHOLDS - 1);
+            let word = W::new(input, place);
+            assert_eq!((word.input(), word.place()), (input.into(), place.into()));
+            assert!(word != W::NONE && W::NONE.input() == 0);
+            // A row that reaches all thresholds of input 0.
+            assert!(W::NONE.into() >= u32::from(W::MOST_THRESHOLDS) << W::INPUT_BITS);
         }
-        for (input, place, fits) in [(u16::MAX, u16::MAX - 1, true), (0, u16::MAX, false)] {
-            assert_eq!(converted::<u32>(&split(input), &[place]).is_ok(), fits, "{input}, {place}");
-        }
+        check::<u16>();
+        check::<u32>();
+    }
+
+    #[test]
+    fn a_tree_that_is_too_deep_is_refused() {
         let mut deep = Tree::default();
         (0..=DEPTH).for_each(|_| deep.push_split(0, 0));
         (0..=DEPTH + 1).for_each(|leaf| deep.push_leaf([leaf as i32]));

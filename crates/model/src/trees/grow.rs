@@ -370,7 +370,7 @@ mod tests {
     fn every_leaf_holds_the_least_weight() {
         let inputs = inputs();
         let responses: Vec<Vec<f32>> = inputs.iter().map(|x| vec![x[0] as f32]).collect();
-        let limits = Limits { depth: 6, inputs: 3, largest: i32::MAX };
+        let limits = Limits { depth: 6, inputs: 3, thresholds: u16::MAX, largest: i32::MAX };
         let leaves = |min_leaf| {
             let growth = Growth { min_leaf, trees: 1, ..EXACT };
             grow(&rows(&inputs, &responses, &[1.0]), &growth, limits, 1.0)[1].leaves.len()

@@ -4,7 +4,7 @@
 //! rows of inputs, responses and weights -> grow -> Tree, Tree, ...     grow.rs, bins.rs
 //!     -> ScalarForest     a number in each leaf, walked for millions of blocks       scalar.rs
 //!     -> VectorForest     a number for each of several outputs in each leaf          vector.rs
-//! either of Complete trees, which rows go down                        complete.rs
+//! both hold Complete trees                                             complete.rs
 //! either <-> bytes                                                     packed.rs
 //! ```
 //! One grower for both: a number is a vector of one. Inputs are whole numbers, so thresholds are, too, and what a

@@ -24,13 +24,20 @@ pub(super) struct Limits {
     pub(super) depth: u32,
     /// Inputs that there are.
     pub(super) inputs: u64,
+    /// Thresholds of an input: no more than places that two bytes can name.
+    pub(super) thresholds: u16,
     /// Numbers in leaves lie within plus and minus this.
     pub(super) largest: i32,
 }
 
-/// Adds a forest to `bytes`, of trees that are at most as deep as `limits` allow.
+/// Trees of a forest: in memory a tree takes many times what a small one is stored in. Chosen.
+const MOST_TREES: u64 = 1 << 16;
+
+/// Adds a forest to `bytes`, of trees that are at most as deep as `limits` allow. Numbers that are too large become the largest.
 pub(super) fn pack(outputs: usize, trees: impl Iterator<Item = Tree>, limits: Limits, bytes: &mut Vec<u8>) {
-    let trees: Vec<Tree> = trees.collect();
+    let mut trees: Vec<Tree> = trees.collect();
+    let leaves = trees.iter_mut().flat_map(|tree| &mut tree.leaves);
+    leaves.for_each(|leaf| *leaf = (*leaf).clamp(-limits.largest, limits.largest));
     let splits = || trees.iter().flat_map(|tree| &tree.nodes).filter_map(|node| node.split());
     let mut thresholds: BTreeMap<u16, Vec<i32>> = BTreeMap::new();
     splits().for_each(|(input, threshold)| thresholds.entry(input).or_default().push(threshold));
@@ -94,11 +101,10 @@ pub(super) fn unpack(
             // Its place until now.
             let (named, thresholds) = &inputs[usize::from(*input)];
             let place = take(bytes).ok_or("the thresholds end early")?;
-            let missing = || format!("input {named} has no threshold {place}");
-            let short = u16::try_from(place).map_err(|_| missing())?;
-            *threshold = *thresholds.get(usize::from(short)).ok_or_else(missing)?;
+            let there = usize::try_from(place).ok().and_then(|place| thresholds.get(place));
+            *threshold = *there.ok_or_else(|| format!("input {named} has no threshold {place}"))?;
             *input = *named;
-            places.push(short);
+            places.push(place as u16);
         }
     }
     // One after another is dropped: their leaves take more than those that `add` keeps.
@@ -120,6 +126,9 @@ fn take_head(bytes: &mut &[u8]) -> Result<(usize, u64), String> {
     if outputs == 0 || trees == 0 {
         return Err("there is no tree to begin with".to_owned());
     }
+    if trees > MOST_TREES {
+        return Err(format!("{trees} trees are more than {MOST_TREES}"));
+    }
     // A tree is at least a leaf, which takes a byte and one more for each output: damaged numbers ask for no more than there is.
     let least = outputs.checked_add(1).and_then(|leaf| leaf.checked_mul(trees));
     if least.is_none_or(|least| least > bytes.len() as u64) {
@@ -128,19 +137,26 @@ fn take_head(bytes: &mut &[u8]) -> Result<(usize, u64), String> {
     Ok((outputs as usize, trees))
 }
 
-/// Reads the inputs with splits, each with its thresholds.
+/// Reads the inputs with splits, each with its thresholds, both in ascending order.
 fn take_inputs(bytes: &mut &[u8], limits: Limits) -> Result<Thresholds, String> {
     let early = "the inputs end early";
     let count = take(bytes).ok_or(early)?;
-    let mut inputs = Vec::new();
+    let mut inputs = Thresholds::new();
     for _ in 0..count {
         let input = take(bytes).ok_or(early)?;
         if input >= limits.inputs {
             return Err(format!("a tree looks at input {input} of {}", limits.inputs));
         }
         let count = take(bytes).ok_or(early)?;
+        if count > limits.thresholds.into() {
+            return Err(format!("input {input} has {count} thresholds, more than {}", limits.thresholds));
+        }
         let mut thresholds = Vec::new();
         take_differences(bytes, [1, count as usize], i32::MAX, &mut thresholds)?;
+        let follows = inputs.last().is_none_or(|(before, _)| u64::from(*before) < input);
+        if !follows || !thresholds.is_sorted_by(|a, b| a < b) {
+            return Err(format!("input {input} or its thresholds are not in ascending order"));
+        }
         inputs.push((input as u16, thresholds));
     }
     Ok(inputs)
@@ -195,7 +211,7 @@ fn take_differences(
 mod tests {
     use super::*;
 
-    const LIMITS: Limits = Limits { depth: 6, inputs: 400, largest: 40_000 };
+    const LIMITS: Limits = Limits { depth: 6, inputs: 400, thresholds: 60, largest: 40_000 };
 
     fn unpacked(mut bytes: &[u8]) -> Result<(usize, Vec<Tree>, usize), String> {
         let (mut trees, mut places) = (Vec::<Tree>::new(), Vec::new());
@@ -282,6 +298,11 @@ mod tests {
             (&[1, 1, 1, 0x90, 3, 1, 0, 0, 0], "input 400 of 400"),
             (&[1, 1, 1, 0, 1, 0, 2, 0, 0, 0, 0, 0], "input 1 of the 1"),
             (&[1, 1, 1, 7, 1, 0, 1, 0, 0, 5, 0, 0], "input 7 has no threshold 5"),
+            (&[1, 1, 1, 0, 61, 0, 0, 0, 0, 0], "input 0 has 61 thresholds, more than 60"),
+            // Thresholds 2 and 1 of input 0; input 3 before input 0.
+            (&[1, 1, 1, 0, 2, 4, 1, 1, 0, 0, 0, 0, 0], "input 0 or its thresholds are not in"),
+            (&[1, 1, 2, 3, 1, 2, 0, 1, 2, 1, 0, 0, 0, 0, 0], "input 0 or its thresholds are not in"),
+            (&[1, 0x81, 0x80, 4, 0], "65537 trees are more than 65536"),
             (&[1, 1, 0, 0, 0x82, 0xf1, 4], "40001 is too large"),
         ] {
             let error = unpacked(bytes).unwrap_err();

@@ -1,7 +1,7 @@
 //! Trees with a number in each leaf, quick to walk for several rows at once, which go down a tree side by side. Walks that begin further
 //! down than at the root are sorted by their steps.
 
-use super::complete::{Complete, DEPTH, LEAVES, ROOT, Thresholds, Word, by_input, to_words};
+use super::complete::{Complete, DEPTH, LEAVES, ROOT, TREES_TOGETHER, Thresholds, Word, by_input, to_words};
 use super::grow::{Growth, Row, grow};
 use super::packed::{Limits, pack, unpack};
 use super::tree::{Node, Tree};
@@ -10,7 +10,7 @@ use super::tree::{Node, Tree};
 const ROWS_TOGETHER: usize = 5;
 
 /// Trees in which block sizes are found to part before each of them goes down: so few that they stay in the first cache, 15 kB.
-const AT_ONCE: usize = 60;
+const AT_ONCE: usize = 6 * TREES_TOGETHER;
 const _: () = assert!(AT_ONCE <= u8::MAX as usize);
 const _: () = assert!(2 * LEAVES <= u8::MAX as usize + 1);
 
@@ -22,8 +22,8 @@ const PER_ONE: f64 = (1 << 14) as f64;
 /// factor of e^25. With two bytes a leaf fewer trees leave the cache.
 const LARGEST_LEAF: i32 = i16::MAX as i32;
 
-/// Inputs where a walk finds them, each as a word.
-type Padded = [u32; PLACES];
+/// The word of each input.
+type Words = [u32; PLACES];
 const PLACES: usize = 1 << <u16 as Word>::INPUT_BITS;
 
 /// The least word of an input over some rows, and how far above it the largest is.
@@ -65,13 +65,13 @@ impl ScalarForest {
     /// constants of this crate.
     pub(crate) fn grow(rows: &[Row<'_>], growth: &Growth) -> Self {
         let limits = Self::limits(rows[0].inputs.len().min(Self::MOST_INPUTS));
-        Self::of(&grow(rows, growth, limits, PER_ONE))
+        Self::of(grow(rows, growth, limits, PER_ONE))
     }
 
-    /// By way of what is stored, where thresholds have their places.
-    fn of(trees: &[Tree]) -> Self {
+    /// Packs the trees and unpacks them, which gives each threshold its place.
+    fn of(trees: Vec<Tree>) -> Self {
         let mut bytes = Vec::new();
-        pack(1, trees.iter().cloned(), Self::limits(Self::MOST_INPUTS), &mut bytes);
+        pack(1, trees.into_iter(), Self::limits(Self::MOST_INPUTS), &mut bytes);
         Self::unpack(Self::MOST_INPUTS, &mut &bytes[..]).expect("a whole forest")
     }
 
@@ -89,24 +89,25 @@ impl ScalarForest {
     }
 
     const fn limits(inputs: usize) -> Limits {
-        Limits { depth: DEPTH as u32, inputs: inputs as u64, largest: i32::MAX }
+        let thresholds = u16::MOST_THRESHOLDS;
+        Limits { depth: DEPTH as u32, inputs: inputs as u64, thresholds, largest: i32::MAX }
     }
 
     /// The sum of the leaves that `inputs` fall into.
     ///
     /// # Panics
-    /// If there are more than [`ScalarForest::MOST_INPUTS`].
+    /// If there are fewer inputs than the trees look at.
     pub(crate) fn sum(&self, inputs: &[i32]) -> f64 {
-        self.sum_of(&self.padded(inputs))
+        self.sum_of(&self.words(inputs))
     }
 
     /// [`ScalarForest::sum`] for each of `differing`, which take the places of the first of `inputs`.
     ///
     /// # Panics
-    /// If there are more inputs than [`ScalarForest::MOST_INPUTS`].
+    /// If there are fewer inputs than the trees look at.
     pub(crate) fn sums<const B: usize>(&self, inputs: &[i32], differing: &[[i32; B]]) -> Vec<f64> {
         let differ = || self.thresholds.iter().filter(|(input, _)| usize::from(*input) < B);
-        let mut shared = self.padded(inputs);
+        let mut shared = self.words(inputs);
         if let [one] = differing {
             to_words::<u16>(differ(), one, &mut shared);
             return vec![self.sum_of(&shared)];
@@ -130,7 +131,7 @@ impl ScalarForest {
     }
 
     /// Sum for one row.
-    fn sum_of(&self, inputs: &Padded) -> f64 {
+    fn sum_of(&self, inputs: &Words) -> f64 {
         let mut sum = i64::from(self.start);
         let step = |tree: &ScalarTree, at| tree.step(at, |input| inputs[input]);
         let end = |tree: &ScalarTree, at| sum += i64::from(tree.leaf(at, self.levels));
@@ -140,7 +141,7 @@ impl ScalarForest {
 
     /// Sums for rows with the span of each input. Where its ends lead to one leaf, all rows end there: of the block sizes of a kernel, in
     /// two thirds of the trees. Only the others are walked for each row, from where the ends part.
-    fn sums_of(&self, rows: &[Padded; ROWS_TOGETHER], spans: &[Span; PLACES]) -> [f64; ROWS_TOGETHER] {
+    fn sums_of(&self, rows: &[Words; ROWS_TOGETHER], spans: &[Span; PLACES]) -> [f64; ROWS_TOGETHER] {
         // What all rows get, and each.
         let (mut all, mut sums) = (i64::from(self.start), [0; ROWS_TOGETHER]);
         let mut apart = [[(0_u8, 0_u8); AT_ONCE]; DEPTH];
@@ -179,10 +180,10 @@ impl ScalarForest {
         sums.map(|sum| (all + sum) as f64 / PER_ONE)
     }
 
-    fn padded(&self, inputs: &[i32]) -> Padded {
-        let mut padded = [0; PLACES];
-        to_words::<u16>(&self.thresholds, inputs, &mut padded);
-        padded
+    fn words(&self, inputs: &[i32]) -> Words {
+        let mut words = [0; PLACES];
+        to_words::<u16>(&self.thresholds, inputs, &mut words);
+        words
     }
 
     /// Trees, with the one that all begin with.
@@ -238,7 +239,7 @@ mod tests {
     #[test]
     fn a_walk_ends_in_the_leaf_that_the_tree_shows() {
         let first = tree(&[Split(1, 10), Leaf(-0.5), Split(0, 3), Leaf(0.25), Leaf(1.5)]);
-        let forest = ScalarForest::of(&[first, tree(&[Leaf(1.0)])]);
+        let forest = ScalarForest::of(vec![first, tree(&[Leaf(1.0)])]);
         for (x, sum) in [([9, 9], 0.5_f64), ([2, 10], 1.25), ([3, 10], 2.5)] {
             assert_eq!(forest.sum(&x).to_bits(), sum.to_bits(), "quarters are exact");
         }
@@ -247,7 +248,8 @@ mod tests {
     #[test]
     fn numbers_that_are_too_large_for_a_leaf_become_the_largest() {
         let start = 20.0;
-        let forest = ScalarForest::of(&[tree(&[Leaf(start)]), tree(&[Split(0, 1), Leaf(-9.0), Leaf(9.0)])]);
+        let forest =
+            ScalarForest::of(vec![tree(&[Leaf(start)]), tree(&[Split(0, 1), Leaf(-9.0), Leaf(9.0)])]);
         let largest = f64::from(LARGEST_LEAF) / PER_ONE;
         let sums = [start - largest, start + largest];
         assert_eq!([0, 1].map(|x| forest.sum(&[x]).to_bits()), sums.map(f64::to_bits));
@@ -272,7 +274,7 @@ mod tests {
             ]),
             _ => tree(&[Split(last, i), Leaf(1.0), Split(1, 10 * i), Leaf(3.0), Leaf(4.0)]),
         });
-        let forest = ScalarForest::of(&trees.collect::<Vec<_>>());
+        let forest = ScalarForest::of(trees.collect());
         let blocks = [[3, 200], [8, 100], [13, 0], [3, 20], [200, 200], [0, 0]];
         for number in [-5, 2, 14, 40] {
             let mut inputs = [0; INPUTS];
@@ -288,46 +290,46 @@ mod tests {
         assert!(ScalarForest::default().sums(&[0; INPUTS], &blocks).iter().all(|sum| sum.to_bits() == 0));
     }
 
-    /// A node below which there are at most so many levels of splits.
-    fn grow_at_random(random: &mut Random, levels: usize, nodes: &mut Vec<Grown>) {
-        if levels == 0 || random.below(8) == 0 {
-            nodes.push(Leaf(random.below(4096) as f64 / 4096.0));
-            return;
-        }
-        nodes.push(Split(random.below(4) as u16, random.below(20) as i32));
-        grow_at_random(random, levels - 1, nodes);
-        grow_at_random(random, levels - 1, nodes);
-    }
-
     #[test]
-    fn rows_that_part_at_any_level_of_more_trees_than_are_walked_at_once_are_the_same_as_each_alone() {
+    fn sums_of_more_trees_than_are_walked_at_once_are_those_of_the_trees_as_they_were_grown() {
         let mut random = Random(11);
-        let trees = (0..3 * AT_ONCE + 7).map(|_| {
-            let mut nodes = Vec::new();
-            grow_at_random(&mut random, DEPTH, &mut nodes);
-            tree(&nodes)
-        });
-        let forest = ScalarForest::of(&trees.collect::<Vec<_>>());
+        let of_one = |tree: Tree| Tree { leaves: tree.leaves.into_iter().step_by(2).collect(), ..tree };
+        let trees: Vec<Tree> = (0..3 * AT_ONCE + 7).map(|_| Tree::random(&mut random, DEPTH)).collect();
+        let forest = ScalarForest::of(trees.iter().cloned().map(of_one).collect());
         for _ in 0..40 {
-            let mut drawn = || [0; 2].map(|_| random.below(20) as i32);
+            // Some below and beyond all thresholds; rows part at any level.
+            let mut drawn = || [0; 2].map(|_| random.below(22) as i32 - 1);
             let (shared, blocks) = (drawn(), [0; 7].map(|_| drawn()));
             let of = |[a, b]: [i32; 2]| [a, b, shared[0], shared[1]];
-            let alone = blocks.map(|block| forest.sum(&of(block)).to_bits());
+            let grown = |block: [i32; 2]| trees.iter().map(|tree| tree.leaf_of(&of(block))[0]).sum::<i32>();
+            let sums = blocks.map(|block| (f64::from(grown(block)) / PER_ONE).to_bits());
+            assert_eq!(blocks.map(|block| forest.sum(&of(block)).to_bits()), sums);
             let together: Vec<u64> =
                 forest.sums(&of([0, 0]), &blocks).into_iter().map(f64::to_bits).collect();
-            assert_eq!(together, alone);
+            assert_eq!(together, sums);
         }
     }
 
     #[test]
     fn a_forest_is_unpacked_as_it_was_packed() {
         let first = tree(&[Split(7, -12), Split(0, 5), Leaf(1e-5), Leaf(0.1), Leaf(-3.0)]);
-        let forest = ScalarForest::of(&[first, tree(&[Leaf(0.0)])]);
+        let forest = ScalarForest::of(vec![first, tree(&[Leaf(0.0)])]);
         let mut bytes = Vec::new();
         forest.pack(&mut bytes);
         let unpacked = |inputs| ScalarForest::unpack(inputs, &mut &bytes[..]);
         assert_eq!(unpacked(8), Ok(forest));
         assert!(unpacked(7).unwrap_err().contains("input 7 of 7"));
+        // Damaged, it is refused or answers.
+        for at in 0..bytes.len() {
+            for value in [0, 1, 2, 127, 128, 255] {
+                let mut changed = bytes.clone();
+                changed[at] = value;
+                if let Ok(forest) = ScalarForest::unpack(8, &mut &changed[..]) {
+                    forest.sums(&[7; 8], &[[0, i32::MIN], [9, i32::MAX]]);
+                    forest.pack(&mut Vec::new());
+                }
+            }
+        }
         // Two outputs, one tree, a leaf.
         assert!(ScalarForest::unpack(8, &mut &[2, 1, 0, 0, 0, 0][..]).unwrap_err().contains("2 outputs"));
     }

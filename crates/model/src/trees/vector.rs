@@ -1,6 +1,6 @@
 //! Trees whose leaves are vectors, a number for each output.
 
-use super::complete::{Complete, ROOT, Thresholds, by_input, to_words};
+use super::complete::{Complete, DEPTH, ROOT, Thresholds, Word, by_input, to_words};
 use super::grow::{Growth, Row, grow};
 use super::packed::{Limits, pack, unpack};
 use super::tree::Tree;
@@ -9,8 +9,13 @@ use super::tree::Tree;
 /// repeat to half a percent; units of 1/1536 make what is stored a ninth smaller.
 const PER_ONE: f64 = 2048.0;
 
-/// As trees are stored: deeper than any that is grown.
-const LIMITS: Limits = Limits { depth: 32, inputs: 1 << 16, largest: i16::MAX as i32 };
+/// Limits of the stored form. Its depth decides which leaves take no byte there; trees of over six levels are refused.
+const LIMITS: Limits = Limits {
+    depth: 32,
+    inputs: 1 << u32::INPUT_BITS,
+    thresholds: u32::MOST_THRESHOLDS,
+    largest: i16::MAX as i32,
+};
 
 /// Trees whose leaves are summed.
 ///
@@ -18,7 +23,7 @@ const LIMITS: Limits = Limits { depth: 32, inputs: 1 << 16, largest: i16::MAX as
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct VectorForest {
     outputs: usize,
-    /// With the numbers of leaves.
+    /// A leaf is its number among `leaves`.
     trees: Vec<VectorTree>,
     /// Levels of splits of the deepest tree.
     levels: u32,
@@ -35,14 +40,13 @@ impl VectorForest {
     /// # Panics
     /// If trees are to be deeper than six levels, or there are more inputs than 16 bits can name.
     pub(crate) fn grow(rows: &[Row<'_>], growth: &Growth) -> Self {
-        Self::of(rows[0].responses.len(), grow(rows, growth, LIMITS, PER_ONE))
+        let limits = Limits { depth: DEPTH as u32, ..LIMITS };
+        Self::of(rows[0].responses.len(), grow(rows, growth, limits, PER_ONE))
     }
 
-    /// By way of what is stored, where thresholds have their places. Numbers that are too large become the largest: no ratio is beyond
-    /// e^8 on average.
-    fn of(outputs: usize, mut trees: Vec<Tree>) -> Self {
-        let numbers = trees.iter_mut().flat_map(|tree| &mut tree.leaves);
-        numbers.for_each(|leaf| *leaf = (*leaf).clamp(-LIMITS.largest, LIMITS.largest));
+    /// Packs the trees and unpacks them, which gives each threshold its place. Numbers that are too large become the largest: no ratio is
+    /// beyond e^8 on average.
+    fn of(outputs: usize, trees: Vec<Tree>) -> Self {
         let mut bytes = Vec::new();
         pack(outputs, trees.into_iter(), LIMITS, &mut bytes);
         Self::unpack(&mut &bytes[..]).expect("a whole forest")
@@ -53,7 +57,7 @@ impl VectorForest {
         self.outputs
     }
 
-    /// Number of inputs: one more than the largest that is looked at.
+    /// Number of inputs: one more than the largest that is listed.
     pub(crate) fn inputs(&self) -> usize {
         self.thresholds.iter().map(|(input, _)| usize::from(*input) + 1).max().unwrap_or(0)
     }
@@ -64,6 +68,7 @@ impl VectorForest {
     /// If there are fewer than [`VectorForest::inputs`].
     pub(crate) fn sums(&self, inputs: &[i32]) -> Vec<f64> {
         // First where all leaves are, so that no walk waits for the numbers of the one before.
+        // Nodes without a split look at input 0.
         let mut words = vec![0; self.inputs().max(1)];
         to_words::<u32>(&self.thresholds, inputs, &mut words);
         let mut leaves = Vec::with_capacity(self.trees.len());
@@ -117,6 +122,7 @@ impl VectorForest {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Random;
 
     fn forest() -> VectorForest {
         let mut tree = Tree::default();
@@ -136,6 +142,19 @@ mod tests {
             let mut inputs = vec![0; 301];
             (inputs[1], inputs[300]) = (first, last);
             assert_eq!(forest.sums(&inputs), sums, "quarters are exact");
+        }
+    }
+
+    #[test]
+    fn sums_are_those_of_the_trees_as_they_were_grown() {
+        let mut random = Random(5);
+        let trees: Vec<Tree> = (0..47).map(|_| Tree::random(&mut random, DEPTH)).collect();
+        let forest = VectorForest::of(2, trees.clone());
+        for _ in 0..100 {
+            let inputs = [0; 4].map(|_| random.below(22) as i32 - 1);
+            let leaves = trees.iter().map(|tree| tree.leaf_of(&inputs));
+            let sums = leaves.fold([0; 2], |sums, leaf| [sums[0] + leaf[0], sums[1] + leaf[1]]);
+            assert_eq!(forest.sums(&inputs), sums.map(|sum| f64::from(sum) / PER_ONE));
         }
     }
 

@@ -177,7 +177,7 @@ impl<'p> BestPredictor<'p> {
             compare();
             self.alone(possible, features)
         } else {
-            // This thread goes on, while one of the pool wakes.
+            // This thread goes on, while one of the pool wakes. With one thread a task of the pool would be a second one.
             rayon::in_place_scope(|scope| {
                 scope.spawn(|_| compare());
                 self.alone(possible, features)
@@ -198,8 +198,8 @@ impl<'p> BestPredictor<'p> {
         answers
     }
 
-    /// Predictions by the models of single kernels: neighbouring candidates are put together to the model that knows their kernels best,
-    /// models side by side.
+    /// Predictions by the models of single kernels: neighbouring candidates are put together to the model that knows their kernels
+    /// best. Models share their work among threads.
     fn alone(&self, candidates: &[Candidate], features: &Features) -> Vec<Answered> {
         let known = self.profile.known_models();
         let best_of = |blocks: &[Candidate]| self.profile.best_of(&known, blocks[0].kernel, blocks[0].dtype);
