@@ -7,7 +7,6 @@
 //! processor could guess wrong.
 
 use super::tree::{Node, Tree};
-use std::collections::BTreeMap;
 
 /// Levels of splits that a tree may have.
 pub(super) const DEPTH: usize = 6;
@@ -123,14 +122,16 @@ impl<W: Word, L: Copy + Default> Complete<W, L> {
     /// The tree as it was grown. `leaf`: the numbers of a leaf.
     pub(super) fn grown<I: IntoIterator<Item = i32>>(
         &self,
-        thresholds: &BTreeMap<usize, &[i32]>,
+        thresholds: &Thresholds,
         leaf: impl Fn(L) -> I,
     ) -> Tree {
         let mut tree = Tree::default();
         let mut open = vec![ROOT];
         while let Some(at) = open.pop() {
             if let Some(split) = self.splits.get(at).filter(|split| **split != W::NONE) {
-                tree.push_split(split.input() as u16, thresholds[&split.input()][split.place()]);
+                let input = split.input() as u16;
+                let listed = thresholds.partition_point(|(other, _)| *other < input);
+                tree.push_split(input, thresholds[listed].1[split.place()]);
                 open.extend([2 * at + 1, 2 * at]);
             } else {
                 tree.push_leaf(leaf(self.leaf(at, at.ilog2())));
@@ -183,11 +184,6 @@ impl<W: Word, L: Copy + Default> Complete<W, L> {
     }
 }
 
-/// The thresholds of each input.
-pub(super) fn by_input(thresholds: &Thresholds) -> BTreeMap<usize, &[i32]> {
-    thresholds.iter().map(|(input, all)| (usize::from(*input), &all[..])).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -208,7 +204,7 @@ mod tests {
         let thresholds = vec![(0, vec![-3, 8]), (5, vec![0, 10])];
         let complete = converted::<u16>(&tree, &[1, 0]).unwrap();
         assert_eq!(complete.levels(), 2);
-        assert_eq!(complete.grown(&by_input(&thresholds), |leaf| [leaf.into()]), tree);
+        assert_eq!(complete.grown(&thresholds, |leaf| [leaf.into()]), tree);
         for (inputs, leaf) in [([0, 9], 1), ([-4, 10], 2), ([-3, 10], 3), ([8, 99], 3)] {
             let mut words = [0; 6];
             to_words::<u16>(&thresholds, &[inputs[0], 0, 0, 0, 0, inputs[1]], &mut words);

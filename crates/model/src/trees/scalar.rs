@@ -1,7 +1,7 @@
 //! Trees with a number in each leaf, quick to walk for several rows at once, which go down a tree side by side. Walks that begin further
 //! down than at the root are sorted by their steps.
 
-use super::complete::{Complete, DEPTH, LEAVES, ROOT, TREES_TOGETHER, Thresholds, Word, by_input, to_words};
+use super::complete::{Complete, DEPTH, LEAVES, ROOT, TREES_TOGETHER, Thresholds, Word, to_words};
 use super::grow::{Growth, Row, grow};
 use super::packed::{Limits, pack, unpack};
 use super::tree::{Node, Tree};
@@ -98,7 +98,9 @@ impl ScalarForest {
     /// # Panics
     /// If there are fewer inputs than the trees look at.
     pub(crate) fn sum(&self, inputs: &[i32]) -> f64 {
-        self.sum_of(&self.words(inputs))
+        let mut words = [0; PLACES];
+        to_words::<u16>(&self.thresholds, inputs, &mut words);
+        self.sum_of(&words)
     }
 
     /// [`ScalarForest::sum`] for each of `differing`, which take the places of the first of `inputs`.
@@ -106,10 +108,12 @@ impl ScalarForest {
     /// # Panics
     /// If there are fewer inputs than the trees look at.
     pub(crate) fn sums<const B: usize>(&self, inputs: &[i32], differing: &[[i32; B]]) -> Vec<f64> {
-        let differ = || self.thresholds.iter().filter(|(input, _)| usize::from(*input) < B);
-        let mut shared = self.words(inputs);
+        let (differ, others) =
+            self.thresholds.split_at(self.thresholds.partition_point(|(input, _)| usize::from(*input) < B));
+        let mut shared = [0; PLACES];
+        to_words::<u16>(others, inputs, &mut shared);
         if let [one] = differing {
-            to_words::<u16>(differ(), one, &mut shared);
+            to_words::<u16>(differ, one, &mut shared);
             return vec![self.sum_of(&shared)];
         }
         let mut rows = [shared; ROWS_TOGETHER];
@@ -118,9 +122,9 @@ impl ScalarForest {
         for some in differing.chunks(ROWS_TOGETHER) {
             // Always as many rows, so that the loop over them is unrolled; what is too many is walked and forgotten.
             for (n, row) in rows.iter_mut().enumerate() {
-                to_words::<u16>(differ(), some.get(n).unwrap_or(&some[0]), row);
+                to_words::<u16>(differ, some.get(n).unwrap_or(&some[0]), row);
             }
-            for (input, _) in differ() {
+            for (input, _) in differ {
                 let words = rows.each_ref().map(|row| row[usize::from(*input)]);
                 let least = words.into_iter().fold(u32::MAX, u32::min);
                 spans[usize::from(*input)] = (least, words.into_iter().fold(0, u32::max) - least);
@@ -180,12 +184,6 @@ impl ScalarForest {
         sums.map(|sum| (all + sum) as f64 / PER_ONE)
     }
 
-    fn words(&self, inputs: &[i32]) -> Words {
-        let mut words = [0; PLACES];
-        to_words::<u16>(&self.thresholds, inputs, &mut words);
-        words
-    }
-
     /// Trees, with the one that all begin with.
     pub(crate) fn len(&self) -> usize {
         1 + self.trees.len()
@@ -194,9 +192,8 @@ impl ScalarForest {
     /// Adds all trees to `bytes`.
     pub(crate) fn pack(&self, bytes: &mut Vec<u8>) {
         let limits = Self::limits(Self::MOST_INPUTS);
-        let thresholds = by_input(&self.thresholds);
         let start = std::iter::once(Tree::constant([self.start]));
-        let grown = |tree: &ScalarTree| tree.grown(&thresholds, |leaf| [leaf.into()]);
+        let grown = |tree: &ScalarTree| tree.grown(&self.thresholds, |leaf| [leaf.into()]);
         pack(1, start.chain(self.trees.iter().map(grown)), limits, bytes);
     }
 

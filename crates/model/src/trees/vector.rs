@@ -1,6 +1,6 @@
 //! Trees whose leaves are vectors, a number for each output.
 
-use super::complete::{Complete, DEPTH, ROOT, Thresholds, Word, by_input, to_words};
+use super::complete::{Complete, DEPTH, ROOT, Thresholds, Word, to_words};
 use super::grow::{Growth, Row, grow};
 use super::packed::{Limits, pack, unpack};
 use super::tree::Tree;
@@ -59,7 +59,7 @@ impl VectorForest {
 
     /// Number of inputs: one more than the largest that is listed.
     pub(crate) fn inputs(&self) -> usize {
-        self.thresholds.iter().map(|(input, _)| usize::from(*input) + 1).max().unwrap_or(0)
+        self.thresholds.last().map_or(0, |(input, _)| usize::from(*input) + 1)
     }
 
     /// The sums of the leaves that `inputs` fall into.
@@ -98,11 +98,10 @@ impl VectorForest {
 
     /// Adds all trees to `bytes`.
     pub(crate) fn pack(&self, bytes: &mut Vec<u8>) {
-        let thresholds = by_input(&self.thresholds);
         let leaf = |leaf: u32| {
             self.leaves[leaf as usize * self.outputs..][..self.outputs].iter().copied().map(i32::from)
         };
-        pack(self.outputs, self.trees.iter().map(|tree| tree.grown(&thresholds, leaf)), LIMITS, bytes);
+        pack(self.outputs, self.trees.iter().map(|tree| tree.grown(&self.thresholds, leaf)), LIMITS, bytes);
     }
 
     /// The trees that `bytes` begin with, which are cut off from them.
